@@ -1,0 +1,1 @@
+"""What is measured: datasets, metrics, statistics, published figures, tables."""

@@ -1,0 +1,232 @@
+"""The protocol between the harness and whatever it runs: Method, Model, TopK, Variant.
+
+A method is a set of hyper-parameters with a ``fit``; a model is what came of it. Both are plain
+Python: no part of this file knows of Snakemake, files of a cell or the command line.
+"""
+
+from __future__ import annotations
+
+import abc
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from benchmarks.data.split import Inputs, Split
+
+
+@dataclass(frozen=True)
+class TopK:
+    """The k best labels of each document, best first.
+
+    ``indices`` is int32[n, k], padded with -1; ``scores`` is float32[n, k], padded with -inf.
+    Ties are broken by the lower label index.
+    """
+
+    indices: np.ndarray
+    scores: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.indices.shape != self.scores.shape or self.indices.ndim != 2:
+            raise ValueError(
+                f"indices {self.indices.shape} and scores {self.scores.shape} must be one n x k"
+            )
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @property
+    def k(self) -> int:
+        """How many labels were kept for each document."""
+        return int(self.indices.shape[1])
+
+    @classmethod
+    def empty(cls, n: int, k: int) -> TopK:
+        """No prediction for any of n documents."""
+        return cls(np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32))
+
+    @classmethod
+    def from_dense(cls, scores: np.ndarray, k: int, first_label: int = 0) -> TopK:
+        """The k largest of each row; column j is label ``first_label + j``; -inf is no label."""
+        scores = np.asarray(scores, dtype=np.float32)
+        kept = min(k, scores.shape[1])
+        # A stable sort of the negated scores puts the lower index first among equals.
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :kept]
+        top = cls.empty(len(scores), k)
+        values = np.take_along_axis(scores, order, axis=1)
+        top.indices[:, :kept] = np.where(np.isneginf(values), -1, order + first_label)
+        top.scores[:, :kept] = values
+        return top
+
+    @classmethod
+    def from_sparse(cls, scores: sparse.csr_matrix, k: int) -> TopK:
+        """The k largest stored entries of each row (zeros that are not stored do not count)."""
+        scores = sparse.csr_matrix(scores)
+        rows = np.repeat(np.arange(scores.shape[0]), np.diff(scores.indptr))
+        values = scores.data.astype(np.float32)
+        order = np.lexsort((scores.indices, -values, rows))
+        rank = np.arange(len(order)) - np.repeat(scores.indptr[:-1], np.diff(scores.indptr))
+        keep = rank < k
+        top = cls.empty(scores.shape[0], k)
+        top.indices[rows[keep], rank[keep]] = scores.indices[order][keep]
+        top.scores[rows[keep], rank[keep]] = values[order][keep]
+        return top
+
+    def to_sparse(self, n_labels: int) -> sparse.csr_matrix:
+        """The scores as an n x L matrix with an entry for each predicted label."""
+        real = self.indices >= 0
+        indptr = np.concatenate([[0], np.cumsum(real.sum(axis=1))])
+        return sparse.csr_matrix(
+            (self.scores[real], self.indices[real], indptr), shape=(len(self), n_labels)
+        )
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a run may use; ``skip`` decides on it."""
+
+    threads: int = 1
+    memory_mb: float = float("inf")
+    wall_s: float = float("inf")
+    device: str = "cpu"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """An estimate made before anything runs."""
+
+    seconds: float
+    megabytes: float
+
+
+@dataclass(frozen=True)
+class LabelWeights:
+    """Factors on the loss of a label's positives and negatives, float64[L] each."""
+
+    positive: np.ndarray
+    negative: np.ndarray
+
+
+class Clock:
+    """Remaining wall time, for methods that can stop early rather than be stopped."""
+
+    def __init__(self, wall_s: float = float("inf")) -> None:
+        self.deadline = time.monotonic() + wall_s
+
+    def remaining(self) -> float:
+        """Seconds left; negative when past the deadline."""
+        return self.deadline - time.monotonic()
+
+
+def no_progress(done: float, total: float, what: str = "") -> None:
+    """The default ``progress``: silence."""
+
+
+Progress = Callable[[float, float, str], None]
+
+
+@dataclass(frozen=True)
+class FitContext:
+    """How to fit, apart from what to fit: one object, so that adapters pass it on whole.
+
+    ``shard`` is ``(i, of)``: fit only the i-th part of the labels. ``checkpoint`` is a folder
+    that survives a kill, for work that can be resumed.
+    """
+
+    seed: int = 0
+    device: str = "cpu"
+    threads: int = 1
+    weights: LabelWeights | None = None
+    shard: tuple[int, int] | None = None
+    checkpoint: Path | None = None
+    clock: Clock = field(default_factory=Clock)
+    progress: Progress = no_progress
+
+
+class Model(abc.ABC):
+    """A fitted method."""
+
+    @abc.abstractmethod
+    def predict(self, inputs: Inputs, k: int) -> TopK:
+        """The k best labels of each document."""
+
+    def label_norms(self) -> np.ndarray | None:
+        """Euclidean norm of each label's classifier, float32[L]; None where there is none."""
+        return None
+
+    @abc.abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write the model into an existing, empty folder."""
+
+    @classmethod
+    @abc.abstractmethod
+    def load(cls, folder: Path) -> Model:
+        """Read back what :meth:`save` wrote."""
+
+
+class Method(abc.ABC):
+    """A base learner with its hyper-parameters.
+
+    Sub-classes take every hyper-parameter as a keyword of ``__init__`` with a default, store it
+    under the same name, and implement :meth:`_fit`.
+    """
+
+    name: ClassVar[str]
+    needs: ClassVar[frozenset[str]] = frozenset({"bow"})
+    """Which of bow, tokens, texts, weights (pretrained) it must be given."""
+    takes_label_weights: ClassVar[bool] = False
+    """Whether ``weights`` (PW and its kin) act on its loss."""
+    shardable: ClassVar[bool] = False
+    """Whether parts of the labels can be fitted apart and merged."""
+
+    @property
+    def variant(self) -> str:
+        """The variant applied on top; ``plain`` for the base itself."""
+        return "plain"
+
+    def params(self) -> dict[str, Any]:
+        """The hyper-parameters, for the record."""
+        return {k: v for k, v in vars(self).items() if not k.startswith("_")}
+
+    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
+        """Estimated seconds (one core) and megabytes; None where no law is known."""
+        return None
+
+    def skip(self, meta: Mapping[str, Any], resources: Resources) -> str | None:
+        """A reason not to run here, or None."""
+        missing = self.needs - set(meta.get("inputs", self.needs))
+        if missing:
+            return f"{self.name} needs {', '.join(sorted(missing))}; the dataset has none"
+        return None
+
+    def fit(self, train: Split, *, seed: int = 0, **context: Any) -> Model:
+        """Fit on a training split; see :class:`FitContext` for what else can be said."""
+        weights = context.get("weights")
+        if weights is not None and not self.takes_label_weights:
+            raise ValueError(f"{self.name} does not take label weights")
+        missing = self.needs - train.inputs.kinds - {"weights"}
+        if missing:
+            raise ValueError(f"{self.name} needs {', '.join(sorted(missing))} in train.inputs")
+        return self._fit(train.observed(), FitContext(seed=seed, **context))
+
+    @abc.abstractmethod
+    def _fit(self, train: Split, context: FitContext) -> Model:
+        """Do the fitting."""
+
+
+class Variant(abc.ABC):
+    """A change to a base: its loss weights, data, batches, regulariser, scores or classifier."""
+
+    name: ClassVar[str]
+
+    @abc.abstractmethod
+    def misfit(self, base: Method) -> str | None:
+        """Why this variant cannot be applied to the base; None where it can."""
+
+    @abc.abstractmethod
+    def apply(self, base: Method) -> Method:
+        """The changed method; call only where :meth:`misfit` is None."""

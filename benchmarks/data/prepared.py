@@ -1,0 +1,170 @@
+"""The prepared format: a folder of ``.npy`` arrays and ``meta.json``, opened by memory map.
+
+Opening costs milliseconds whatever the size, and processes on one machine share the pages.
+Layout: ``{split}.{bow,labels,complete}.{indptr,indices,data}.npy`` (label matrices have no data:
+every entry is 1), ``{split}.tokens.{indptr,ids}.npy`` with ``vocabulary.txt``,
+``{split}.texts.{offsets,utf8}.npy``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from scipy import sparse
+
+from benchmarks.atomic import atomic_folder, write_json
+from benchmarks.data.split import Inputs, Split, Tokens
+
+FORMAT = 1
+SPLITS = ("train", "test")
+
+
+class Texts(Sequence[str]):
+    """Strings kept as one UTF-8 array and offsets; each is decoded when asked for."""
+
+    def __init__(self, offsets: np.ndarray, utf8: np.ndarray) -> None:
+        self.offsets = offsets
+        self.utf8 = utf8
+
+    @classmethod
+    def pack(cls, texts: Sequence[str]) -> Texts:
+        """Join strings into arrays."""
+        encoded = [text.encode("utf-8") for text in texts]
+        offsets = np.concatenate([[0], np.cumsum([len(e) for e in encoded])]).astype(np.int64)
+        return cls(offsets, np.frombuffer(b"".join(encoded), dtype=np.uint8))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        index %= len(self)
+        return bytes(self.utf8[self.offsets[index] : self.offsets[index + 1]]).decode("utf-8")
+
+
+def write(folder: str | Path, train: Split, test: Split, meta: Mapping[str, Any]) -> None:
+    """Write both splits and what is known of them; the folder appears whole or not at all."""
+    with atomic_folder(folder) as temporary:
+        digest = hashlib.sha256()
+        for name, split in zip(SPLITS, (train, test), strict=True):
+            for part, array in _arrays(split):
+                np.save(temporary / f"{name}.{part}.npy", array)
+                digest.update(f"{name}.{part} {array.dtype} {array.shape}".encode())
+                digest.update(np.ascontiguousarray(array).data)
+        if train.inputs.tokens is not None:
+            words = "\n".join(train.inputs.tokens.vocabulary)
+            (temporary / "vocabulary.txt").write_text(words, encoding="utf-8")
+            digest.update(words.encode())
+        bow = train.inputs.bow
+        facts = {
+            "format": FORMAT,
+            **meta,
+            "n_train": len(train),
+            "n_test": len(test),
+            "n_features": None if bow is None else int(bow.shape[1]),
+            "n_labels": train.n_labels,
+            "inputs": sorted(train.inputs.kinds),
+            "checksum": digest.hexdigest(),
+        }
+        write_json(temporary / "meta.json", facts)
+
+
+def read_meta(folder: str | Path) -> dict[str, Any]:
+    """The ``meta.json`` of a prepared folder."""
+    path = Path(folder) / "meta.json"
+    if not path.exists():
+        raise FileNotFoundError(f"{folder} is not a prepared dataset: it has no meta.json")
+    meta: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if meta.get("format") != FORMAT:
+        raise ValueError(
+            f"{path}: format {meta.get('format')!r}, this version reads {FORMAT}; "
+            f"delete {folder} to have it prepared again"
+        )
+    return meta
+
+
+def open_prepared(folder: str | Path) -> tuple[Split, Split]:
+    """Train and test of a prepared folder, memory-mapped read-only."""
+    folder = Path(folder)
+    meta = read_meta(folder)
+    vocabulary: list[str] | None = None
+    if "tokens" in meta["inputs"]:
+        vocabulary = (folder / "vocabulary.txt").read_text(encoding="utf-8").split("\n")
+    train, test = (_open_split(folder, name, meta, vocabulary) for name in SPLITS)
+    return train, test
+
+
+def _open_split(
+    folder: Path, name: str, meta: dict[str, Any], vocabulary: list[str] | None
+) -> Split:
+    def array(part: str) -> np.ndarray:
+        # A plain ndarray view of the map: scipy copies the memmap sub-class in places.
+        return np.asarray(np.load(folder / f"{name}.{part}.npy", mmap_mode="r"))
+
+    n = meta[f"n_{name}"]
+    label_shape = (n, meta["n_labels"])
+    inputs = Inputs(
+        bow=_csr(array, "bow", (n, meta["n_features"])) if "bow" in meta["inputs"] else None,
+        tokens=None
+        if vocabulary is None
+        else Tokens(array("tokens.indptr"), array("tokens.ids"), vocabulary),
+        texts=Texts(array("texts.offsets"), array("texts.utf8"))
+        if "texts" in meta["inputs"]
+        else None,
+    )
+    complete = None
+    if (folder / f"{name}.complete.indptr.npy").exists():
+        complete = _csr(array, "complete", label_shape)
+    return Split(inputs, _csr(array, "labels", label_shape), meta, complete)
+
+
+def _csr(array: Any, part: str, shape: tuple[int, int]) -> sparse.csr_matrix:
+    indptr, indices = array(f"{part}.indptr"), array(f"{part}.indices")
+    # Label matrices are all ones, so they are made here and not stored.
+    data = array(f"{part}.data") if part == "bow" else np.ones(len(indices), np.float32)
+    matrix = sparse.csr_matrix(shape, dtype=np.float32)
+    # Setting the arrays skips the constructor's pass over every index, which would read it all.
+    matrix.indptr, matrix.indices, matrix.data = indptr, indices, data
+    matrix.has_sorted_indices = True
+    matrix.has_canonical_format = True
+    return matrix
+
+
+def _arrays(split: Split) -> Iterator[tuple[str, np.ndarray]]:
+    matrices = {
+        "bow": split.inputs.bow,
+        "labels": split.labels,
+        "complete": split.complete,
+    }
+    for part, matrix in matrices.items():
+        if matrix is None:
+            continue
+        # Both index arrays of one width, or scipy copies the mapped one to match.
+        wide = max(matrix.nnz, *matrix.shape) > np.iinfo(np.int32).max
+        index_type = np.int64 if wide else np.int32
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        yield f"{part}.indptr", matrix.indptr.astype(index_type, copy=False)
+        yield f"{part}.indices", matrix.indices.astype(index_type, copy=False)
+        if part == "bow":
+            yield f"{part}.data", matrix.data.astype(np.float32, copy=False)
+    if split.inputs.tokens is not None:
+        yield "tokens.indptr", split.inputs.tokens.indptr.astype(np.int64, copy=False)
+        yield "tokens.ids", split.inputs.tokens.ids.astype(np.int32, copy=False)
+    if split.inputs.texts is not None:
+        packed = Texts.pack(split.inputs.texts)
+        yield "texts.offsets", packed.offsets
+        yield "texts.utf8", packed.utf8

@@ -38,7 +38,7 @@ def atomic_path(target: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(target: str | Path) -> Iterator[Path]:
-    """A temporary folder beside ``target`` that replaces it when the block ends without an error."""
+    """A temporary folder beside ``target`` that replaces it if the block ends without an error."""
     target = Path(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))

@@ -1,0 +1,1 @@
+"""How it is run: configuration, cells, supervision, provenance, the Snakemake rules."""

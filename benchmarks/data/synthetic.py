@@ -1,0 +1,195 @@
+"""Seeded synthetic corpora that look like this field's data and know their own truth.
+
+Each document first gets its *complete* labels, from topics that make labels co-occur and a
+Zipf-Mandelbrot prior that makes most of them rare; its words come from those labels, from the
+topics and from a Zipfian background. Then labels go missing by the propensity model (PW eq. 3).
+Both label matrices are kept, so that what propensity-scored metrics estimate can be looked up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfTransformer
+
+from benchmarks.data.split import Inputs, Split, Tokens
+from benchmarks.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
+
+PADDING, UNKNOWN = 0, 1
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The shape of a synthetic corpus."""
+
+    n_train: int
+    n_test: int
+    n_labels: int
+    n_words: int
+    n_topics: int
+    complete_labels_per_document: float
+    mean_length: int
+
+
+CORPORA = {
+    "demo": Corpus(3000, 800, 400, 3000, 20, 10.7, 90),
+    "tiny": Corpus(300, 80, 60, 400, 5, 11.5, 40),
+}
+NAMES = tuple(f"{corpus}-{kind}" for corpus in CORPORA for kind in ("bow", "text"))
+
+ZIPF_EXPONENT, ZIPF_OFFSET = 1.15, 4.0
+TOPIC_LOG_BOOST = 3.0
+WORDS_PER_LABEL, WORDS_PER_TOPIC = 6, 25
+SHARE_LABEL_WORDS, SHARE_TOPIC_WORDS = 0.30, 0.20  # the rest is background
+
+
+def generate(name: str) -> tuple[Split, Split]:
+    """Train and test of ``demo-bow``, ``demo-text``, ``tiny-bow`` or ``tiny-text``.
+
+    The ``bow`` and ``text`` versions hold the same documents and labels.
+    """
+    if name not in NAMES:
+        raise ValueError(f"no synthetic corpus {name!r}; there are {', '.join(NAMES)}")
+    corpus, _, kind = name.partition("-")
+    shape = CORPORA[corpus]
+    complete, labels, tokens = _documents(corpus)
+    train_rows = np.arange(shape.n_train)
+    test_rows = np.arange(shape.n_train, shape.n_train + shape.n_test)
+    if kind == "bow":
+        bow = _tfidf(tokens, shape)
+        train_inputs, test_inputs = (Inputs(bow=bow[rows]) for rows in (train_rows, test_rows))
+    else:
+        train_inputs, test_inputs = (
+            Inputs(tokens=part, texts=_texts(part))
+            for part in (tokens.take(train_rows), tokens.take(test_rows))
+        )
+    meta: dict[str, Any] = {
+        "name": name,
+        "A": DEFAULT_A,
+        "B": DEFAULT_B,
+        "source": f"synthetic corpus {corpus!r}, generated from a fixed seed",
+        "licence": "none needed: generated",
+        "n_train": shape.n_train,
+        "n_test": shape.n_test,
+        "n_features": shape.n_words if kind == "bow" else None,
+        "n_labels": shape.n_labels,
+        "inputs": sorted(train_inputs.kinds),
+    }
+    return (
+        Split(train_inputs, labels[train_rows], meta, complete[train_rows]),
+        Split(test_inputs, labels[test_rows], meta, complete[test_rows]),
+    )
+
+
+@lru_cache(maxsize=len(CORPORA))
+def _documents(corpus: str) -> tuple[sparse.csr_matrix, sparse.csr_matrix, Tokens]:
+    shape = CORPORA[corpus]
+    seed = int.from_bytes(hashlib.sha256(f"tailtables {corpus}".encode()).digest()[:8], "little")
+    rng = np.random.default_rng(seed)
+    topic_of_label = rng.integers(shape.n_topics, size=shape.n_labels)
+    complete, topics = _complete_labels(shape, topic_of_label, rng)
+    labels = _hide(complete, shape.n_train, rng)
+    return complete, labels, _tokens(shape, complete, topics, rng)
+
+
+def _complete_labels(
+    shape: Corpus, topic_of_label: np.ndarray, rng: np.random.Generator
+) -> tuple[sparse.csr_matrix, np.ndarray]:
+    n = shape.n_train + shape.n_test
+    ranks = rng.permutation(shape.n_labels) + 1
+    log_prior = -ZIPF_EXPONENT * np.log(ranks + ZIPF_OFFSET)
+    # One or two topics a document; the second may repeat the first.
+    topics = rng.integers(shape.n_topics, size=(n, 2))
+    in_topic = (topics[:, :, None] == topic_of_label).any(axis=1)
+    weight = log_prior + TOPIC_LOG_BOOST * in_topic + rng.gumbel(size=in_topic.shape)
+    sizes = 1 + rng.poisson(shape.complete_labels_per_document - 1, size=n)
+    # The m largest Gumbel-perturbed log-weights are a draw of m labels without replacement.
+    order = np.argsort(-weight, axis=1)
+    mask = np.arange(shape.n_labels) < sizes[:, None]
+    return _ones(np.nonzero(mask)[0], order[mask], weight.shape), topics
+
+
+def _hide(complete: sparse.csr_matrix, n_train: int, rng: np.random.Generator) -> sparse.csr_matrix:
+    """Keep each label of a document with its propensity.
+
+    PW eq. 3 takes the *observed* count n, and n = p(n) n* ties it to the complete count n*; the
+    fixed point is what makes the propensities that metrics derive from observed counts the true
+    ones in expectation.
+    """
+    full = np.bincount(complete[:n_train].indices, minlength=complete.shape[1])
+    observed = full.astype(np.float64)
+    for _ in range(200):
+        observed = full / inverse_propensity(observed, n_train)
+    keep_probability = 1.0 / inverse_propensity(observed, n_train)
+    kept = rng.random(complete.nnz) < keep_probability[complete.indices]
+    rows = np.repeat(np.arange(complete.shape[0]), np.diff(complete.indptr))
+    return _ones(rows[kept], complete.indices[kept], complete.shape)
+
+
+def _tokens(
+    shape: Corpus, complete: sparse.csr_matrix, topics: np.ndarray, rng: np.random.Generator
+) -> Tokens:
+    n = len(topics)
+    words = np.arange(2, shape.n_words)  # 0 is padding, 1 the unknown word
+    zipf = 1.0 / (np.arange(len(words)) + 2.7)
+    background = zipf / zipf.sum()
+    # The commonest words belong to nobody, as stop words do.
+    content = words[len(words) // 20 :]
+    label_words = rng.choice(content, size=(shape.n_labels, WORDS_PER_LABEL))
+    topic_words = rng.choice(content, size=(shape.n_topics, WORDS_PER_TOPIC))
+
+    lengths = np.maximum(8, rng.lognormal(np.log(shape.mean_length), 0.35, n)).astype(np.int64)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    row = np.repeat(np.arange(n), lengths)
+    total = int(indptr[-1])
+    ids = rng.choice(words, size=total, p=background)
+    source = rng.random(total)
+    by_label = source < SHARE_LABEL_WORDS
+    by_topic = ~by_label & (source < SHARE_LABEL_WORDS + SHARE_TOPIC_WORDS)
+
+    label_rows = row[by_label]
+    counts = np.diff(complete.indptr)[label_rows]
+    pick = (rng.random(len(label_rows)) * counts).astype(np.int64)
+    label = complete.indices[complete.indptr[label_rows] + pick]
+    ids[by_label] = label_words[label, rng.integers(WORDS_PER_LABEL, size=len(label))]
+    topic = topics[row[by_topic], rng.integers(2, size=int(by_topic.sum()))]
+    ids[by_topic] = topic_words[topic, rng.integers(WORDS_PER_TOPIC, size=len(topic))]
+    return Tokens(indptr.astype(np.int64), ids.astype(np.int32), _vocabulary(shape.n_words))
+
+
+def _vocabulary(size: int) -> list[str]:
+    """Pronounceable made-up words, all different: the digits of the index spelt in syllables."""
+    syllables = [c + v for c in "bdfgklmnprstvz" for v in "aeiou"]
+    words = ["<pad>", "<unk>"]
+    for index in range(2, size):
+        word = ""
+        while index or len(word) < 4:
+            index, digit = divmod(index, len(syllables))
+            word += syllables[digit]
+        words.append(word)
+    return words
+
+
+def _texts(tokens: Tokens) -> list[str]:
+    return [" ".join(tokens.vocabulary[i] for i in row) for row in tokens]
+
+
+def _tfidf(tokens: Tokens, shape: Corpus) -> sparse.csr_matrix:
+    rows = np.repeat(np.arange(len(tokens)), np.diff(tokens.indptr))
+    counts = sparse.csr_matrix(
+        (np.ones(len(rows), np.float32), (rows, tokens.ids)), shape=(len(tokens), shape.n_words)
+    )
+    counts.sum_duplicates()
+    transformer = TfidfTransformer(sublinear_tf=True).fit(counts[: shape.n_train])
+    return sparse.csr_matrix(transformer.transform(counts), dtype=np.float32)
+
+
+def _ones(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> sparse.csr_matrix:
+    matrix = sparse.csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=shape)
+    matrix.sort_indices()
+    return matrix

@@ -1,0 +1,142 @@
+"""PW, PW-cb and their relatives: factors on the loss of each label's positives (PW sec. 2-3)."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from benchmarks.data.split import Split
+from benchmarks.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
+from methods.interface import Cost, FitContext, LabelWeights, Method, Model, Resources, Variant
+
+
+def class_balance(counts: np.ndarray, beta: float) -> np.ndarray:
+    """(1 - beta) / (1 - beta^n), PW eq. 21; 1 for a label without positives, where it is moot."""
+    counts = np.asarray(counts, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        return np.where(counts > 0, (1.0 - beta) / (1.0 - beta**counts), 1.0)
+
+
+class LabelWeightVariant(Variant):
+    """A variant that is nothing but a factor on each label's positives."""
+
+    def misfit(self, base: Method) -> str | None:
+        """It needs a base whose loss takes weights."""
+        if base.takes_label_weights:
+            return None
+        return f"{base.name} has no loss that label weights could act on"
+
+    def apply(self, base: Method) -> Method:
+        """The base with a reweighted loss."""
+        return Reweighted(base, self)
+
+    @abc.abstractmethod
+    def positive(self, counts: np.ndarray, inverse_p: np.ndarray) -> np.ndarray:
+        """The factor of each label, from its training count and its inverse propensity."""
+
+    def weights(self, train: Split) -> LabelWeights:
+        """The factors for a training split; negatives keep weight 1."""
+        counts = train.label_counts()
+        inverse_p = inverse_propensity(
+            counts,
+            len(train),
+            train.meta.get("A", DEFAULT_A),
+            train.meta.get("B", DEFAULT_B),
+        )
+        return LabelWeights(self.positive(counts, inverse_p), np.ones(len(counts)))
+
+
+class PW(LabelWeightVariant):
+    """2/p - 1 on the positives (PW eq. 15)."""
+
+    name = "PW"
+
+    def positive(self, counts: np.ndarray, inverse_p: np.ndarray) -> np.ndarray:
+        """PW eq. 15."""
+        return 2.0 * inverse_p - 1.0
+
+
+class PWcb(LabelWeightVariant):
+    """PW times the class-balanced term (PW eq. 21)."""
+
+    name = "PW-cb"
+
+    def __init__(self, beta: float = 0.9) -> None:
+        self.beta = beta
+
+    def positive(self, counts: np.ndarray, inverse_p: np.ndarray) -> np.ndarray:
+        """PW eq. 21."""
+        return class_balance(counts, self.beta) * (2.0 * inverse_p - 1.0)
+
+
+class ClassBalanced(LabelWeightVariant):
+    """The class-balanced term alone (Cui et al.; PW eq. 21 with p = 1)."""
+
+    name = "cb"
+
+    def __init__(self, beta: float = 0.9) -> None:
+        self.beta = beta
+
+    def positive(self, counts: np.ndarray, inverse_p: np.ndarray) -> np.ndarray:
+        """PW eq. 21 with p = 1."""
+        return class_balance(counts, self.beta)
+
+
+class PWCostSensitive(LabelWeightVariant):
+    """Reweight first, then correct for missing labels (PW eq. 20).
+
+    The count that is balanced is the corrected one, n* = n / p.
+    """
+
+    name = "PW-cost"
+
+    def __init__(self, beta: float = 0.9) -> None:
+        self.beta = beta
+
+    def positive(self, counts: np.ndarray, inverse_p: np.ndarray) -> np.ndarray:
+        """PW eq. 20."""
+        return class_balance(counts * inverse_p, self.beta) * inverse_p + inverse_p - 1.0
+
+
+class Reweighted(Method):
+    """A base whose loss is reweighted by a :class:`LabelWeightVariant`."""
+
+    takes_label_weights = True
+
+    def __init__(self, base: Method, change: LabelWeightVariant) -> None:
+        self._base = base
+        self._change = change
+        self.name = base.name  # type: ignore[misc]
+        self.needs = base.needs  # type: ignore[misc]
+        self.shardable = base.shardable  # type: ignore[misc]
+
+    @property
+    def variant(self) -> str:
+        """The name of the change, after those already made to the base."""
+        inner = self._base.variant
+        return self._change.name if inner == "plain" else f"{self._change.name}+{inner}"
+
+    def params(self) -> dict[str, Any]:
+        """The base's and the variant's."""
+        return {**self._base.params(), **vars(self._change)}
+
+    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
+        """As the base's."""
+        return self._base.cost(meta)
+
+    def skip(self, meta: Mapping[str, Any], resources: Resources) -> str | None:
+        """As the base's."""
+        return self._base.skip(meta, resources)
+
+    def _fit(self, train: Split, context: FitContext) -> Model:
+        weights = self._change.weights(train)
+        if context.weights is not None:
+            weights = LabelWeights(
+                weights.positive * context.weights.positive,
+                weights.negative * context.weights.negative,
+            )
+        return self._base._fit(train, replace(context, weights=weights))

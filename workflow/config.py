@@ -1,0 +1,163 @@
+"""From a configuration to the cells of a run, checked before any job starts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from benchmarks.schema import InvalidDocumentError, validate
+from methods.registry import (
+    PLAIN,
+    MisfitError,
+    Recipe,
+    UnknownNameError,
+    assemble,
+    base_recipe,
+    variant_recipes,
+)
+
+SCHEMA = Path(__file__).parent / "schemas" / "config.schema.yaml"
+DEFAULT_BUDGET = {"wall_s": 3600.0, "memory_mb": 8000.0, "threads": 1}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """dataset x base x variant x seed: the unit of running, caching, failing and reporting."""
+
+    dataset: str
+    base: str
+    variant: str
+    seed: int
+
+    @property
+    def path(self) -> str:
+        """Its identity: the folder of its files, below ``results/runs``."""
+        return str(PurePosixPath(self.dataset, self.base, self.variant, f"seed{self.seed}"))
+
+    @classmethod
+    def from_path(cls, path: str) -> Cell:
+        """The cell of a folder below ``results/runs``."""
+        dataset, base, variant, seed = PurePosixPath(path).parts[-4:]
+        return cls(dataset, base, variant, int(seed.removeprefix("seed")))
+
+    def __str__(self) -> str:
+        return f"{self.dataset} / {self.base} / {self.variant} / seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Job:
+    """How a cell is to be run."""
+
+    cell: Cell
+    base: Recipe
+    variants: tuple[Recipe, ...]
+    budget: Mapping[str, Any]
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules whose code decides the cell's result."""
+        return tuple(recipe.module for recipe in (self.base, *self.variants))
+
+    def recipe(self) -> dict[str, Any]:
+        """What is run, as plain data: goes into the rule's params and the record."""
+        parts = (self.base, *self.variants)
+        return {
+            "parts": [{"class": part.target, "params": dict(part.params)} for part in parts],
+            "seed": derive_seed(self.cell),
+        }
+
+
+def derive_seed(cell: Cell) -> int:
+    """The seed a method is given, hashed from named axes.
+
+    A new dataset or method moves nobody else's randomness. The variant is left out on purpose:
+    a base and its variants draw the same numbers, so that their difference is the variant's.
+    """
+    axes = f"dataset={cell.dataset};base={cell.base};seed={cell.seed}"
+    return int.from_bytes(hashlib.sha256(axes.encode()).digest()[:4], "little") & 0x7FFFFFFF
+
+
+def check(config: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """The configuration with its defaults, or an error that names each key that is wrong."""
+    checked: dict[str, Any] = validate(dict(config), SCHEMA, source)
+    checked["budget"] = {**DEFAULT_BUDGET, **checked["budget"]}
+    return checked
+
+
+def plan(config: Mapping[str, Any], source: str, datasets: Iterable[str]) -> list[Job]:
+    """The jobs of a checked configuration, in order, each cell once.
+
+    ``datasets`` are the names that can be asked for. All faults are reported together.
+    """
+    known = [*datasets, *config["define"]["datasets"]]
+    jobs: dict[Cell, Job] = {}
+    faults: list[str] = []
+    for number, block in enumerate(config["cells"]):
+        where = f"cells[{number}]"
+        faults += [
+            f"{where}.datasets: unknown dataset {name!r}; known are {', '.join(sorted(known))}"
+            for name in block["datasets"]
+            if name not in known
+        ]
+        bases = _look_up(
+            base_recipe, block["bases"], config["define"]["bases"], f"{where}.bases", faults
+        )
+        variants = _look_up(
+            variant_recipes,
+            block["variants"],
+            config["define"]["variants"],
+            f"{where}.variants",
+            faults,
+        )
+        budget = {**config["budget"], **block.get("budget", {})}
+        for dataset in block["datasets"]:
+            for base, recipe in bases.items():
+                for variant, changes in variants.items():
+                    for seed in block.get("seeds", config["seeds"]):
+                        cell = Cell(dataset, base, variant, seed)
+                        jobs.setdefault(cell, Job(cell, recipe, tuple(changes), budget))
+    if faults:
+        raise InvalidDocumentError("\n".join([f"{source} is not valid:", *_indent(faults)]))
+    return list(jobs.values())
+
+
+def check_pairs(jobs: Iterable[Job], source: str, misfits: str) -> None:
+    """Build every method of the run once: a wrong parameter or pair is found before any job."""
+    seen: set[tuple[str, str]] = set()
+    faults: list[str] = []
+    for job in jobs:
+        pair = (job.cell.base, job.cell.variant)
+        if pair in seen:
+            continue
+        seen.add(pair)
+        try:
+            assemble(job.base, job.variants)
+        except MisfitError as misfit:
+            if misfits == "error":
+                faults.append(
+                    f"cells: variant {job.cell.variant!r} with base {job.cell.base!r}: {misfit}; "
+                    "take the pair out of its block, or set 'misfits: cell' to have it recorded"
+                )
+        except UnknownNameError as unknown:
+            faults.append(f"cells: {' / '.join(p for p in pair if p != PLAIN)}: {unknown}")
+    if faults:
+        raise InvalidDocumentError("\n".join([f"{source} is not valid:", *_indent(faults)]))
+
+
+def _look_up(
+    find: Any, names: Iterable[str], definitions: Any, where: str, faults: list[str]
+) -> dict[str, Any]:
+    found = {}
+    for name in names:
+        try:
+            found[name] = find(name, definitions)
+        except UnknownNameError as unknown:
+            faults.append(f"{where}: {unknown}")
+    return found
+
+
+def _indent(lines: Iterable[str]) -> list[str]:
+    return [f"  {line}" for line in lines]

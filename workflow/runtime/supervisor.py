@@ -1,0 +1,172 @@
+"""Run a command under a wall clock and a memory limit, and end its whole process tree.
+
+The supervised process stays in the caller's process group, so that a signal to the group (the
+terminal's interrupt, a scheduler's kill) reaches it too; it dies with the supervisor in any case.
+Descendants are found by parentage, not by group: the supervisor adopts orphans, so a process
+that detached itself is still its descendant.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+POLL_S = 0.05
+GRACE_S = 5.0
+# Address space that is reserved but never touched (thread stacks, arenas) is not memory used.
+RESERVED_MB = 1024
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass
+class Exit:
+    """How a supervised command ended.
+
+    ``stopped_for`` is ``timeout`` or ``memory`` when the supervisor ended it. ``left_behind``
+    names processes that outlived the command and were ended.
+    """
+
+    code: int
+    stopped_for: str | None
+    wall_s: float
+    cpu_s: float
+    peak_mb: float
+    left_behind: list[str] = field(default_factory=list)
+
+    @property
+    def signal(self) -> signal.Signals | None:
+        """The signal that killed the command, if one did."""
+        return signal.Signals(-self.code) if self.code < 0 else None
+
+
+def supervise(
+    command: Sequence[str],
+    *,
+    wall_s: float,
+    memory_mb: float,
+    log: Path,
+    environment: Mapping[str, str],
+    on_poll: Callable[[], None] = lambda: None,
+) -> Exit:
+    """Run a command to its end, or to the end of its budget.
+
+    Memory is the private memory of the whole tree: pages of memory-mapped files can be dropped
+    by the system at any time and do not count.
+    """
+    _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    started = time.monotonic()
+    with log.open("wb") as output:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=dict(environment),
+            preexec_fn=lambda: _prepare_child(memory_mb),
+        )
+    stopped_for: str | None = None
+    peak_mb = 0.0
+    try:
+        while True:
+            pid, status, usage = os.wait4(child.pid, os.WNOHANG)
+            if pid:
+                break
+            used_mb = _private_mb(_descendants())
+            peak_mb = max(peak_mb, used_mb)
+            if stopped_for is None:
+                if used_mb > memory_mb:
+                    stopped_for = "memory"
+                elif time.monotonic() - started > wall_s:
+                    stopped_for = "timeout"
+                if stopped_for:
+                    _end(_descendants(), spare_reaping=child.pid)
+            on_poll()
+            time.sleep(POLL_S)
+    except BaseException:
+        # Interrupted from outside: nothing that this run started may live on.
+        _end(_descendants())
+        raise
+    child.returncode = os.waitstatus_to_exitcode(status)
+    left = _descendants()
+    names = sorted(_name(process) for process in left)
+    _end(left)
+    return Exit(
+        code=child.returncode,
+        stopped_for=stopped_for,
+        wall_s=time.monotonic() - started,
+        cpu_s=usage.ru_utime + usage.ru_stime,
+        peak_mb=max(peak_mb, usage.ru_maxrss / 1024),
+        left_behind=[] if stopped_for else names,
+    )
+
+
+def _prepare_child(memory_mb: float) -> None:
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    # One huge allocation fails as a MemoryError before it takes the machine down.
+    limit = int((memory_mb + RESERVED_MB) * 2**20)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+
+def _descendants() -> list[psutil.Process]:
+    return psutil.Process().children(recursive=True)
+
+
+def _private_mb(processes: Sequence[psutil.Process]) -> float:
+    total = 0
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            memory = process.memory_info()
+            total += memory.rss - memory.shared
+    return total / 2**20
+
+
+def _name(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())[:80] or process.name()
+    except psutil.NoSuchProcess:
+        return "a process that has ended since"
+
+
+def _end(processes: list[psutil.Process], spare_reaping: int | None = None) -> None:
+    """Ask the processes to end, then make them; those started meanwhile too.
+
+    ``spare_reaping`` is waited for by the caller, who wants its resource usage.
+    """
+    _signal(processes, signal.SIGTERM)
+    deadline = time.monotonic() + GRACE_S
+    while time.monotonic() < deadline and _alive(spare_reaping):
+        time.sleep(POLL_S)
+    while remaining := _alive(spare_reaping):
+        _signal(remaining, signal.SIGKILL)
+        time.sleep(POLL_S)
+
+
+def _alive(spare_reaping: int | None) -> list[psutil.Process]:
+    alive = []
+    for process in _descendants():
+        with contextlib.suppress(psutil.NoSuchProcess, ChildProcessError):
+            if process.status() != psutil.STATUS_ZOMBIE:
+                alive.append(process)
+            elif process.pid != spare_reaping:
+                # Adopted orphans are ours to reap; a zombie's own parent, while alive, reaps it.
+                os.waitpid(process.pid, os.WNOHANG)
+    return alive
+
+
+def _signal(processes: Sequence[psutil.Process], number: signal.Signals) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(number)

@@ -76,6 +76,24 @@ class TopK:
         top.scores[rows[keep], rank[keep]] = values[order][keep]
         return top
 
+    def fault(self, n: int, n_labels: int) -> str | None:
+        """What is wrong with these predictions for n documents; None where nothing is."""
+        if len(self) != n:
+            return f"{len(self)} rows of predictions for {n} documents"
+        real = self.indices >= 0
+        if self.indices.max(initial=-1) >= n_labels or self.indices.min(initial=0) < -1:
+            return f"labels outside 0..{n_labels - 1}"
+        if np.isnan(self.scores[real]).any():
+            return "a score that is not a number"
+        if (real[:, 1:] & ~real[:, :-1]).any():
+            return "padding before a label"
+        if (np.diff(np.where(real, self.scores, -np.inf), axis=1) > 0).any():
+            return "scores that are not sorted, best first"
+        ordered = np.sort(self.indices, axis=1)
+        if ((np.diff(ordered, axis=1) == 0) & (ordered[:, 1:] >= 0)).any():
+            return "a label twice in one row"
+        return None
+
     def to_sparse(self, n_labels: int) -> sparse.csr_matrix:
         """The scores as an n x L matrix with an entry for each predicted label."""
         real = self.indices >= 0
@@ -157,6 +175,10 @@ class Model(abc.ABC):
     def label_norms(self) -> np.ndarray | None:
         """Euclidean norm of each label's classifier, float32[L]; None where there is none."""
         return None
+
+    def notes(self) -> list[str]:
+        """What a reader of the result should know: a bound that was hit, a label left out."""
+        return []
 
     @abc.abstractmethod
     def save(self, folder: Path) -> None:

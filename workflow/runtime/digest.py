@@ -10,7 +10,7 @@ import ast
 import hashlib
 import importlib.util
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 
@@ -65,7 +65,7 @@ def _imports(name: str) -> Iterator[str]:
                 yield inner if _source(inner) else base
 
 
-@lru_cache(maxsize=None)
+@cache
 def _source(name: str) -> str:
     """The path of a module's source without importing it; empty where there is none."""
     top, *rest = name.split(".")
@@ -80,12 +80,12 @@ def _source(name: str) -> str:
     return origin if origin and origin.endswith(".py") else ""
 
 
-@lru_cache(maxsize=None)
+@cache
 def _tree(source: str) -> ast.Module:
     return ast.parse(Path(source).read_text(encoding="utf-8"), filename=source)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _normalised(source: str) -> str:
     tree = ast.parse(Path(source).read_text(encoding="utf-8"), filename=source)
     for node in ast.walk(tree):

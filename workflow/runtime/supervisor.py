@@ -23,6 +23,7 @@ import psutil
 
 POLL_S = 0.05
 GRACE_S = 5.0
+SETTLE_S = 1.0  # helpers of multiprocessing end by themselves just after their parent
 # Address space that is reserved but never touched (thread stacks, arenas) is not memory used.
 RESERVED_MB = 1024
 
@@ -100,16 +101,15 @@ def supervise(
         _end(_descendants())
         raise
     child.returncode = os.waitstatus_to_exitcode(status)
-    left = _descendants()
-    names = sorted(_name(process) for process in left)
-    _end(left)
+    names = [] if stopped_for else _outliving()
+    _end(_descendants())
     return Exit(
         code=child.returncode,
         stopped_for=stopped_for,
         wall_s=time.monotonic() - started,
         cpu_s=usage.ru_utime + usage.ru_stime,
         peak_mb=max(peak_mb, usage.ru_maxrss / 1024),
-        left_behind=[] if stopped_for else names,
+        left_behind=names,
     )
 
 
@@ -131,6 +131,14 @@ def _private_mb(processes: Sequence[psutil.Process]) -> float:
             memory = process.memory_info()
             total += memory.rss - memory.shared
     return total / 2**20
+
+
+def _outliving() -> list[str]:
+    """The commands of processes that are still there a moment after their parent's end."""
+    deadline = time.monotonic() + SETTLE_S
+    while (alive := _alive(None)) and time.monotonic() < deadline:
+        time.sleep(POLL_S)
+    return sorted(_name(process) for process in alive)
 
 
 def _name(process: psutil.Process) -> str:

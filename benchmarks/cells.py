@@ -1,0 +1,86 @@
+"""All cells of a run in two frames: what was measured, and how the runs went."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+KEY = ["dataset", "base", "variant", "seed"]
+CELL_COLUMNS = [
+    *KEY,
+    "status",
+    "reason",
+    "metric",
+    "k",
+    "convention",
+    "bin",
+    "value",
+    "numerator",
+    "denominator",
+    "n",
+]
+
+
+def collect(folders: Iterable[str | Path]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """``cells`` (a row a measured value, or one row for a cell without any) and ``runs``.
+
+    ``cells`` holds nothing that differs between two runs of the same code on the same data:
+    times, memory and machines are in ``runs``.
+    """
+    measured, records = [], []
+    for folder in map(Path, folders):
+        record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        metrics = pd.read_csv(folder / "metrics.csv", dtype={"k": "Int64"})
+        if metrics.empty:
+            metrics = pd.DataFrame([{}])
+        for position, column in enumerate([*KEY, "status", "reason"]):
+            metrics.insert(position, column, record[column])
+        measured.append(metrics.reindex(columns=CELL_COLUMNS))
+        records.append(_flat(record))
+    if not measured:
+        return pd.DataFrame(columns=CELL_COLUMNS), pd.DataFrame(columns=KEY)
+    cells = pd.concat(measured, ignore_index=True)
+    return cells, pd.DataFrame(records)
+
+
+def read_cells(path: str | Path) -> pd.DataFrame:
+    """``results/cells.csv`` as it was collected."""
+    return pd.read_csv(path, dtype={"k": "Int64", "reason": "string"}, keep_default_na=True)
+
+
+def metric_names(cells: pd.DataFrame) -> pd.Series:
+    """The printed names, ``PSP@3``, of the rows of ``cells``."""
+    suffix = cells["k"].map(lambda k: "" if pd.isna(k) else f"@{int(k)}")
+    return cells["metric"].fillna("") + suffix
+
+
+def values_by_cell(cells: pd.DataFrame, convention: str) -> pd.DataFrame:
+    """One row a cell (seeds apart), one column a metric, over all labels."""
+    rows = cells[(cells["bin"] == "all") & (cells["convention"] == convention)]
+    named = rows.assign(name=metric_names(rows))
+    return named.pivot_table(index=KEY, columns="name", values="value", sort=False, dropna=False)
+
+
+def failures(cells: pd.DataFrame) -> pd.DataFrame:
+    """Cells that are not ok, with status and reason."""
+    bad = cells[cells["status"] != "ok"]
+    return bad[[*KEY, "status", "reason"]].drop_duplicates().reset_index(drop=True)
+
+
+def _flat(record: dict[str, Any]) -> dict[str, Any]:
+    phases = {
+        f"{phase}_{unit}": seconds
+        for phase, times in record["phases"].items()
+        for unit, seconds in times.items()
+    }
+    keep = ["status", "reason", "wall_s", "cpu_s", "peak_mb", "threads", "commit", "dirty"]
+    return {
+        **{key: record[key] for key in [*KEY, *keep, "code", "data"]},
+        **phases,
+        "cpu": record["node"]["cpu"],
+        "notes": "; ".join(record.get("notes", [])),
+    }

@@ -1,0 +1,84 @@
+# Helpers of the rules: configuration, cells, digests. Rules declare, these functions decide.
+from snakemake.exceptions import WorkflowError
+from snakemake_interface_executor_plugins.settings import ExecMode
+
+from benchmarks.data.synthetic import NAMES as SYNTHETIC
+from benchmarks.schema import InvalidDocumentError
+from workflow.config import Cell, check, check_pairs, plan
+from workflow.runtime.digest import code_digest
+from workflow.runtime.resume import clear_after_kill
+
+TABLE_FORMATS = ["csv", "md", "tex", "html"]
+FIGURE_FORMATS = ["svg", "png", "csv"]
+IS_MAIN = workflow.exec_mode == ExecMode.DEFAULT
+CONFIG_NAME = " + ".join(str(f) for f in workflow.configfiles) or "the configuration"
+
+try:
+    SETTINGS = check(config, CONFIG_NAME)
+    JOBS = {job.cell: job for job in plan(SETTINGS, CONFIG_NAME, SYNTHETIC)}
+    if IS_MAIN:
+        check_pairs(JOBS.values(), CONFIG_NAME, SETTINGS["misfits"])
+except InvalidDocumentError as error:
+    raise WorkflowError(str(error))
+
+if IS_MAIN:
+    clear_after_kill(Path(".snakemake"), Path("."))
+
+CELL_FOLDER = "results/runs/{dataset}/{base}/{variant}/seed{seed}"
+
+
+wildcard_constraints:
+    dataset=r"[^/]+",
+    base=r"[^/]+",
+    variant=r"[^/]+",
+    seed=r"\d+",
+
+
+def get_job(wildcards):
+    cell = Cell(wildcards.dataset, wildcards.base, wildcards.variant, int(wildcards.seed))
+    return JOBS[cell]
+
+
+def get_recipe(wildcards):
+    return get_job(wildcards).recipe()
+
+
+def get_cell_code(wildcards):
+    return code_digest(*get_job(wildcards).modules)
+
+
+def get_budget(key):
+    def get(wildcards):
+        return get_job(wildcards).budget[key]
+
+    return get
+
+
+def get_memory(wildcards):
+    return int(get_job(wildcards).budget["memory_mb"])
+
+
+def get_wall(wildcards):
+    # Snakemake's resources are whole numbers or text; a budget may be a fraction of a second.
+    return str(get_job(wildcards).budget["wall_s"])
+
+
+def get_runtime_minutes(wildcards):
+    # A scheduler's wall must be longer than the supervisor's, which ends the cell in words.
+    return int(get_job(wildcards).budget["wall_s"] // 60) + 5
+
+
+def get_cell_files(name):
+    return [f"results/runs/{cell.path}/{name}" for cell in JOBS]
+
+
+def get_datasets():
+    return list(dict.fromkeys(cell.dataset for cell in JOBS))
+
+
+def get_normed_cells():
+    # One seed a method is enough to see the trend.
+    first = {}
+    for cell in JOBS:
+        first.setdefault((cell.dataset, cell.base, cell.variant), cell)
+    return list(first.values())

@@ -1,0 +1,50 @@
+rule evaluate:
+    input:
+        data="results/data/{dataset}/meta.json",
+        record=f"{CELL_FOLDER}/run.json",
+        predictions=f"{CELL_FOLDER}/predictions.npz",
+    output:
+        metrics=f"{CELL_FOLDER}/metrics.csv",
+        instance=f"{CELL_FOLDER}/instance.npz",
+    params:
+        ks=SETTINGS["ks"],
+        code=code_digest("workflow.runtime.evaluate"),
+    log:
+        "results/logs/evaluate/{dataset}/{base}/{variant}/seed{seed}.log",
+    conda:
+        "../../environment.yml"
+    script:
+        "../scripts/evaluate.py"
+
+
+rule collect:
+    input:
+        records=get_cell_files("run.json"),
+        metrics=get_cell_files("metrics.csv"),
+    output:
+        cells="results/cells.csv",
+        runs="results/runs.csv",
+    params:
+        code=code_digest("benchmarks.cells"),
+    log:
+        "results/logs/collect.log",
+    conda:
+        "../../environment.yml"
+    script:
+        "../scripts/collect.py"
+
+
+rule relative_improvement:
+    input:
+        "results/cells.csv",
+    output:
+        multiext("results/tables/relative_improvement", ".csv", ".md", ".tex", ".html"),
+    params:
+        ks=SETTINGS["ks"],
+        code=code_digest("benchmarks.tables"),
+    log:
+        "results/logs/relative_improvement.log",
+    conda:
+        "../../environment.yml"
+    script:
+        "../scripts/relative_improvement.py"

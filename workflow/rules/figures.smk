@@ -1,0 +1,14 @@
+rule weight_norms:
+    input:
+        data=expand("results/data/{dataset}/meta.json", dataset=get_datasets()),
+        norms=[f"results/runs/{cell.path}/norms.npz" for cell in get_normed_cells()],
+    output:
+        multiext("figures/weight_norms", ".svg", ".png", ".csv"),
+    params:
+        code=code_digest("benchmarks.figures"),
+    log:
+        "results/logs/weight_norms.log",
+    conda:
+        "../../environment.yml"
+    script:
+        "../scripts/weight_norms.py"

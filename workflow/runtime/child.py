@@ -1,0 +1,142 @@
+"""The supervised side of a cell: load, fit, predict, write; ``python -m`` with a spec file.
+
+Whatever happens here ends as ``outcome.json`` in the scratch folder, or as a death that the
+supervisor explains. Only fit and predict are timed.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.atomic import write_json
+from benchmarks.data.prepared import open_prepared
+from benchmarks.data.split import Split
+from methods.controls import Oracle
+from methods.interface import Clock, Method, Model, Resources
+from methods.registry import MisfitError, Recipe, assemble
+
+PROGRESS_EVERY_S = 0.5
+
+
+class Journal:
+    """What the supervisor can read while the child runs, and what it times."""
+
+    def __init__(self, scratch: Path) -> None:
+        self.scratch = scratch
+        self.phases: dict[str, dict[str, float]] = {}
+        self.phase = "load"
+        self._last_report = 0.0
+        self._report(0.0, 0.0, "")
+
+    @contextmanager
+    def timed(self, phase: str) -> Iterator[None]:
+        """Wall and CPU seconds of a phase, the CPU time of child processes included."""
+        self.phase = phase
+        self._report(0.0, 0.0, "")
+        wall, cpu = time.monotonic(), _cpu_seconds()
+        yield
+        self.phases[phase] = {
+            "wall_s": time.monotonic() - wall,
+            "cpu_s": _cpu_seconds() - cpu,
+        }
+
+    def progress(self, done: float, total: float, what: str = "") -> None:
+        """The ``progress`` that methods are given."""
+        if time.monotonic() - self._last_report >= PROGRESS_EVERY_S or done >= total:
+            self._report(done, total, what)
+
+    def _report(self, done: float, total: float, what: str) -> None:
+        self._last_report = time.monotonic()
+        state = {"phase": self.phase, "done": done, "total": total, "what": what}
+        temporary = self.scratch / "progress.tmp"
+        temporary.write_text(json.dumps(state), encoding="utf-8")
+        temporary.replace(self.scratch / "progress.json")
+
+
+def run(spec: dict[str, Any], scratch: Path) -> dict[str, Any]:
+    """Run the cell of a spec; what came of it, files written into the scratch folder."""
+    journal = Journal(scratch)
+    try:
+        return {**_run(spec, scratch, journal), "phases": journal.phases}
+    except MisfitError as misfit:
+        return {"status": "skipped", "reason": f"not applicable: {misfit}", "phases": {}}
+    except MemoryError as error:
+        traceback.print_exc()
+        reason = f"memory ran out in {journal.phase} ({error or 'MemoryError'})"
+        return {"status": "oom", "reason": reason, "phases": journal.phases}
+    except Exception as error:
+        # The border of the cell: any failure of a method is a result, told in words.
+        traceback.print_exc()
+        reason = f"{type(error).__name__} in {journal.phase}: {error}"
+        return {"status": "error", "reason": reason, "phases": journal.phases}
+
+
+def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any]:
+    train, test = open_prepared(spec["data"])
+    base, *variants = (Recipe(part["class"], part["params"]) for part in spec["parts"])
+    method: Method = assemble(base, variants)
+    resources = Resources(spec["threads"], spec["memory_mb"], spec["wall_s"], spec["device"])
+    reason = method.skip(train.meta, resources)
+    if reason is not None:
+        return {"status": "skipped", "reason": reason}
+    if isinstance(method, Oracle):
+        method = method.given(test.labels)
+    with journal.timed("fit"):
+        model = method.fit(
+            train.observed(),
+            seed=spec["seed"],
+            device=spec["device"],
+            threads=spec["threads"],
+            checkpoint=Path(spec["checkpoint"]),
+            clock=Clock(spec["wall_s"]),
+            progress=journal.progress,
+        )
+    with journal.timed("predict"):
+        top = model.predict(test.inputs, spec["top_k"])
+    fault = top.fault(len(test), test.n_labels)
+    if fault is not None:
+        return {"status": "error", "reason": f"the predictions are not valid: {fault}"}
+    np.savez_compressed(scratch / "predictions.npz", indices=top.indices, scores=top.scores)
+    np.savez_compressed(scratch / "norms.npz", norms=_norms(model, train))
+    return {"status": "ok", "reason": "", "params": method.params(), "notes": model.notes()}
+
+
+def _norms(model: Model, train: Split) -> np.ndarray:
+    norms = model.label_norms()
+    if norms is None:
+        return np.full(train.n_labels, np.nan, np.float32)
+    if norms.shape != (train.n_labels,):
+        raise ValueError(f"label_norms has shape {norms.shape}, not ({train.n_labels},)")
+    return norms.astype(np.float32)
+
+
+def _cpu_seconds() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def main(argv: list[str]) -> int:
+    """Run the cell of the spec file given, beside which everything is written."""
+    faulthandler.enable()
+    # On the first, polite signal the log gets the stack: where the time went.
+    faulthandler.register(signal.SIGTERM, chain=True)
+    spec_path = Path(argv[0])
+    spec = json.loads(spec_path.read_text(encoding="utf-8"))
+    write_json(spec_path.parent / "outcome.json", run(spec, spec_path.parent))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

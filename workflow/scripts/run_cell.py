@@ -1,0 +1,24 @@
+from pathlib import Path
+
+from workflow.runtime.cell import run_cell
+
+wildcards = snakemake.wildcards
+run_cell(
+    Path(snakemake.output.record).parent,
+    cell={
+        "dataset": wildcards.dataset,
+        "base": wildcards.base,
+        "variant": wildcards.variant,
+        "seed": int(wildcards.seed),
+    },
+    recipe=snakemake.params.recipe,
+    data=Path(snakemake.input[0]).parent,
+    budget={
+        "wall_s": float(snakemake.resources.wall_s),
+        "memory_mb": snakemake.resources.mem_mb,
+    },
+    threads=snakemake.threads,
+    top_k=snakemake.params.top_k,
+    code=snakemake.params.code,
+    log=Path(snakemake.log[0]),
+)

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.feature_extraction.text import TfidfTransformer
 
 from benchmarks.data.split import Inputs, Split, Tokens
 from benchmarks.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
@@ -180,6 +179,9 @@ def _texts(tokens: Tokens) -> list[str]:
 
 
 def _tfidf(tokens: Tokens, shape: Corpus) -> sparse.csr_matrix:
+    # Imported here: the list of corpora is read by every job, scikit-learn takes a second.
+    from sklearn.feature_extraction.text import TfidfTransformer
+
     rows = np.repeat(np.arange(len(tokens)), np.diff(tokens.indptr))
     counts = sparse.csr_matrix(
         (np.ones(len(rows), np.float32), (rows, tokens.ids)), shape=(len(tokens), shape.n_words)

@@ -1,0 +1,90 @@
+"""A wrong configuration is answered with what to change."""
+
+import pytest
+
+from benchmarks.schema import InvalidDocumentError
+from workflow.config import Cell, check, check_pairs, derive_seed, plan
+
+GOOD = {"cells": [{"datasets": ["tiny-bow"], "bases": ["LinearSVC"], "variants": ["plain", "PW"]}]}
+
+
+def jobs_of(config):
+    checked = check(config, "my.yaml")
+    jobs = plan(checked, "my.yaml", ["tiny-bow"])
+    check_pairs(jobs, "my.yaml", checked["misfits"])
+    return jobs
+
+
+def block(**changes):
+    return {"cells": [{**GOOD["cells"][0], **changes}]}
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({**GOOD, "bugdet": {}}, "unknown key 'bugdet'; did you mean 'budget'\\? allowed are"),
+        ({}, "'cells' is missing"),
+        ({**GOOD, "budget": {"wall_s": -5}}, "budget.wall_s: -5 should be more than 0"),
+        ({**GOOD, "budget": {"threads": "two"}}, "budget.threads: 'two' should be of type integer"),
+        ({**GOOD, "misfits": "ignore"}, "misfits: 'ignore' is not one of error, cell"),
+        (block(bases=["LinearSVM"]), r"cells\[0\].bases: unknown base 'LinearSVM': did you mean"),
+        (block(variants=["PWW"]), r"cells\[0\].variants: unknown variant 'PWW'"),
+        (
+            block(datasets=["none"]),
+            r"cells\[0\].datasets: unknown dataset 'none'; known are tiny-bow",
+        ),
+        (
+            block(bases=["random"]),
+            "'PW' with base 'random': PW does not fit random: .*take the pair",
+        ),
+        (block(bases=[]), "cells\\[0\\].bases: "),
+        (
+            {**GOOD, "define": {"bases": {"x": {"params": {}}}}},
+            "define.bases.x: .*'extends' is missing",
+        ),
+        (
+            {
+                **block(bases=["x"]),
+                "define": {"bases": {"x": {"extends": "LinearSVC", "params": {"toll": 1}}}},
+            },
+            "no parameter 'toll'; it has C, tol",
+        ),
+    ],
+)
+def test_each_fault_names_its_key(config, message):
+    with pytest.raises(InvalidDocumentError, match=f"(?s)my.yaml is not valid:.*{message}"):
+        jobs_of(config)
+
+
+def test_all_faults_come_at_once():
+    with pytest.raises(InvalidDocumentError) as caught:
+        jobs_of(block(bases=["a"], datasets=["b"], variants=["c"]))
+    assert len(str(caught.value).splitlines()) == 4
+
+
+def test_misfits_can_be_cells():
+    assert len(jobs_of({**block(bases=["random"]), "misfits": "cell"})) == 2
+
+
+def test_blocks_are_crossed_and_a_cell_comes_once():
+    config = {"cells": [*block(seeds=[0, 1])["cells"], *GOOD["cells"]]}
+    cells = [str(job.cell) for job in jobs_of(config)]
+    assert len(cells) == len(set(cells)) == 4
+
+
+def test_budgets_of_a_block_go_before_the_run_s():
+    config = {**block(budget={"wall_s": 7}), "budget": {"wall_s": 5, "memory_mb": 6}}
+    budget = jobs_of(config)[0].budget
+    assert (budget["wall_s"], budget["memory_mb"], budget["threads"]) == (7, 6, 1)
+
+
+def test_seeds_come_from_named_axes():
+    base = Cell("d", "b", "plain", 0)
+    assert derive_seed(base) == derive_seed(Cell("d", "b", "PW", 0)), "variants pair with the base"
+    others = [Cell("e", "b", "plain", 0), Cell("d", "c", "plain", 0), Cell("d", "b", "plain", 1)]
+    assert len({derive_seed(cell) for cell in [base, *others]}) == 4
+
+
+def test_a_cell_is_its_path():
+    cell = Cell("EURLex-4K", "DiSMEC", "RankNet+Taug", 3)
+    assert Cell.from_path(f"results/runs/{cell.path}") == cell

@@ -1,0 +1,96 @@
+"""The demo corpora have the traits of this field's data."""
+
+import numpy as np
+import pytest
+
+from benchmarks.data import load
+from benchmarks.data.synthetic import CORPORA, NAMES, _documents, generate
+from benchmarks.propensity import inverse_propensity
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return load("demo-bow")
+
+
+def test_the_sizes_are_those_that_were_promised(demo):
+    train, test = demo
+    assert (len(train), len(test), train.n_labels) == (3000, 800, 400)
+    tiny_train, tiny_test = load("tiny-text")
+    assert (len(tiny_train), len(tiny_test), tiny_train.n_labels) == (300, 80, 60)
+    assert 4.5 < train.labels.nnz / len(train) < 5.5
+
+
+def test_label_frequencies_have_a_long_tail(demo):
+    counts = np.sort(demo[0].label_counts())[::-1]
+    assert counts[0] > 50 * np.median(counts)
+    assert (counts <= 10).mean() > 0.4
+    # A power law: the log-log slope over the body is straight and steep.
+    rank = np.arange(10, 300)
+    fit = np.polyfit(np.log(rank), np.log(counts[rank] + 1.0), 1, cov=True)
+    assert -1.8 < fit[0][0] < -0.6
+    assert np.sqrt(fit[1][0, 0]) < 0.05
+
+
+def test_labels_of_one_topic_occur_together(demo):
+    labels = demo[0].complete.toarray()
+    together = labels.T @ labels
+    share = labels.mean(axis=0)
+    frequent = np.argsort(-share)[:50]
+    expected = len(labels) * np.outer(share, share)
+    lift = (together / expected)[np.ix_(frequent, frequent)][~np.eye(50, dtype=bool)]
+    assert np.quantile(lift, 0.98) > 2.5, "no pair of frequent labels is drawn together"
+
+
+def test_observed_labels_are_a_part_of_the_complete_ones(demo):
+    for split in demo:
+        assert (split.complete - split.labels).min() >= 0
+        assert split.labels.nnz < split.complete.nnz
+
+
+def test_labels_go_missing_by_the_propensity_model(demo):
+    """PW eq. 3: the share kept in each frequency band is the model's p, from observed counts."""
+    train, _ = demo
+    complete = np.bincount(train.complete.indices, minlength=train.n_labels)
+    observed = train.label_counts()
+    propensity = 1.0 / inverse_propensity(observed, len(train))
+    for low, high in [(2, 5), (6, 15), (16, 60), (61, 3000)]:
+        band = (observed >= low) & (observed <= high)
+        kept = observed[band].sum() / complete[band].sum()
+        expected = (propensity[band] * complete[band]).sum() / complete[band].sum()
+        spread = np.sqrt(expected * (1 - expected) / complete[band].sum())
+        # Binning by the observed count selects upwards in the rarest band, hence the slack.
+        assert abs(kept - expected) < 4 * spread + 0.03
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_bow_and_text_hold_the_same_documents(corpus):
+    for bow, text in zip(generate(f"{corpus}-bow"), generate(f"{corpus}-text"), strict=True):
+        assert (bow.labels != text.labels).nnz == 0
+        words = [set(row.tolist()) for row in text.inputs.tokens]
+        stored = [set(bow.inputs.bow[i].indices.tolist()) for i in range(len(bow))]
+        assert words == stored
+        assert text.inputs.texts[0].split() == [
+            text.inputs.tokens.vocabulary[i] for i in next(iter(text.inputs.tokens))
+        ]
+
+
+def test_words_are_zipfian():
+    train, _ = load("demo-text")
+    counts = np.sort(np.bincount(train.inputs.tokens.ids))[::-1]
+    counts = counts[counts > 0]
+    assert counts[0] > 100 * np.median(counts)
+    assert len(set(train.inputs.tokens.vocabulary)) == len(train.inputs.tokens.vocabulary)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_corpus_every_time(name):
+    first = generate(name)
+    _documents.cache_clear()
+    second = generate(name)
+    for a, b in zip(first, second, strict=True):
+        assert (a.labels != b.labels).nnz == 0
+        if a.inputs.bow is not None:
+            assert (a.inputs.bow.data == b.inputs.bow.data).all()
+        else:
+            assert (a.inputs.tokens.ids == b.inputs.tokens.ids).all()

@@ -1,0 +1,139 @@
+"""What every registered method, variant and dataset must do: new ones are tested when added."""
+
+import numpy as np
+import pytest
+
+from benchmarks.data import load
+from benchmarks.data.synthetic import NAMES
+from benchmarks.metrics import score
+from methods.controls import Oracle
+from methods.interface import Cost, Method, Resources
+from methods.registry import (
+    BASES,
+    PLAIN,
+    VARIANTS,
+    MisfitError,
+    assemble,
+    base_recipe,
+    get,
+    variant_recipes,
+)
+
+K = 10
+
+
+def dataset_for(method):
+    return load("tiny-bow" if method.needs <= {"bow"} else "tiny-text")
+
+
+PAIRS = [(base, variant) for base in BASES for variant in [PLAIN, *VARIANTS]]
+
+
+def assert_is_a_reason(text, base):
+    assert base in text
+    assert len(text) > len(base) + 15
+
+
+def fitted(base, variant, **context):
+    """A method that fits its pair, with data; a misfit must say why and is then done with."""
+    try:
+        method = assemble(base_recipe(base), variant_recipes(variant))
+    except MisfitError as misfit:
+        assert_is_a_reason(str(misfit), base)
+        return None
+    train, test = dataset_for(method)
+    reason = method.skip(train.meta, Resources())
+    if reason is not None:
+        assert_is_a_reason(reason, base)
+        return None
+    if isinstance(method, Oracle):
+        method = method.given(test.labels)
+    return method.fit(train, seed=1, **context), train, test
+
+
+@pytest.mark.parametrize(("base", "variant"), PAIRS)
+def test_predictions_are_valid_deterministic_and_survive_saving(base, variant, tmp_path):
+    result = fitted(base, variant)
+    if result is None:
+        return
+    model, train, test = result
+    top = model.predict(test.inputs, K)
+    assert top.k == K
+    assert top.fault(len(test), test.n_labels) is None
+    assert (top.indices[:, 0] >= 0).mean() > 0.9
+
+    again, _, _ = fitted(base, variant, threads=2)
+    assert (again.predict(test.inputs, K).indices == top.indices).all(), (
+        "seeded, whatever the cores"
+    )
+    assert (again.predict(test.inputs, K).scores == top.scores).all()
+
+    model.save(tmp_path)
+    loaded = type(model).load(tmp_path).predict(test.inputs, K)
+    assert (loaded.indices == top.indices).all()
+    assert (loaded.scores == top.scores).all()
+
+    norms = model.label_norms()
+    if norms is not None:
+        assert norms.shape == (train.n_labels,)
+        assert (norms[np.isfinite(norms)] >= 0).all()
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_a_base_says_what_it_is(base):
+    method = get(base)
+    assert isinstance(method, Method)
+    assert method.name == base
+    assert method.variant == PLAIN
+    train, _ = dataset_for(method)
+    cost = method.cost(train.meta)
+    assert cost is None or (isinstance(cost, Cost) and cost.seconds > 0 and cost.megabytes > 0)
+
+
+@pytest.mark.parametrize("base", [b for b in BASES if b not in ("oracle", "popularity", "random")])
+def test_a_base_learns_something(base):
+    result = fitted(base, PLAIN)
+    if result is None:
+        return
+    model, train, test = result
+    popular = get("popularity").fit(train).predict(test.inputs, K)
+    ours = score(model.predict(test.inputs, K), test.labels, train.labels)
+    assert ours["PSP@5"] > score(popular, test.labels, train.labels)["PSP@5"]
+
+
+@pytest.mark.parametrize("base", [b for b in BASES if b != "oracle"])
+def test_predictions_do_not_depend_on_the_other_documents(base):
+    result = fitted(base, PLAIN)
+    if result is None or base == "random":
+        return
+    model, _, test = result
+    whole = model.predict(test.inputs, K)
+    part = model.predict(test.inputs.take(np.arange(5, 12)), K)
+    assert (whole.indices[5:12] == part.indices).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_dataset_is_what_it_says(name):
+    train, test = load(name)
+    for split in (train, test):
+        assert split.labels.shape[1] == train.meta["n_labels"]
+        assert split.inputs.kinds == set(train.meta["inputs"])
+        assert set(np.unique(split.labels.data)) == {1.0}
+        assert split.labels.has_canonical_format
+    assert (len(train), len(test)) == (train.meta["n_train"], train.meta["n_test"])
+    assert train.meta["name"] == name
+    assert train.meta["A"] > 0
+
+
+def test_methods_are_never_shown_the_complete_labels():
+    seen = []
+
+    class Spy(type(get("popularity"))):
+        def _fit(self, train, context):
+            seen.append(train.complete)
+            return super()._fit(train, context)
+
+    train, _ = load("tiny-bow")
+    assert train.complete is not None
+    Spy().fit(train)
+    assert seen == [None]

@@ -1,0 +1,185 @@
+"""A failure is a result: bad methods, bad configurations, a killed run."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pandas as pd
+import psutil
+import pytest
+import yaml
+from bad_methods import MARKER
+
+BAD = {
+    "Raises": ("error", "ValueError in fit: the matrix is singular"),
+    "Segfaults": ("error", "killed by SIGSEGV in fit"),
+    "Sleeps": ("timeout", "over 8 s, stopped in fit"),
+    "Allocates": ("oom", "over 700 MB, stopped in fit"),
+    "LeavesChild": ("error", "left 1 process(es) behind, which were ended: "),
+}
+DEFINITIONS = {name: {"class": f"bad_methods:{name}"} for name in [*BAD, "Slow"]}
+
+
+@pytest.fixture(scope="module")
+def bad_run(workspace):
+    config = {
+        "cells": [{"datasets": ["tiny-bow"], "bases": [*BAD, "popularity"]}],
+        "budget": {"wall_s": 8, "memory_mb": 700},
+        "top_k": 10,
+        "define": {"bases": DEFINITIONS},
+    }
+    path = workspace.configure(config)
+    workspace.run("--cores", "2", config=path)
+    return path
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_method_ends_as_a_cell_with_its_reason(bad_run, workspace, name):
+    cells = pd.read_csv(workspace.folder / "results/cells.csv")
+    rows = cells[cells["base"] == name]
+    assert len(rows) == 1
+    status, reason = BAD[name]
+    assert rows["status"].item() == status
+    assert rows["reason"].item().startswith(reason)
+
+
+def test_table_and_report_still_build(bad_run, workspace):
+    table = workspace.read("results/tables/relative_improvement.md")
+    report = workspace.read("results/report.html")
+    for status, reason in BAD.values():
+        assert f"{status}: {reason}" in table
+        assert reason in report
+    assert "popularity" in table
+
+
+def test_no_process_is_left_behind(bad_run, workspace):
+    processes = psutil.process_iter(["cmdline", "cwd"])
+    here = [p.info["cmdline"] for p in processes if p.info["cwd"] == str(workspace.folder)]
+    assert here == []
+    assert not [p for p in psutil.process_iter(["cmdline"]) if MARKER in (p.info["cmdline"] or [])]
+
+
+def test_failed_lists_them_with_a_command_that_reruns_just_them(bad_run, workspace):
+    said = workspace.run("--cores", "1", "failed", config=bad_run).stdout
+    for name, (status, reason) in BAD.items():
+        assert f"tiny-bow / {name} / plain / seed 0: {status}: {reason}" in said
+    command = said[said.index("--forcerun") :].replace("\\\n", " ").split()
+    files = [word for word in command if word.startswith("results/runs")]
+    assert len(files) == 5
+    again = workspace.planned("--forcerun", *files, config=bad_run)
+    assert sorted(again["run_cell"]) == sorted(files)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tresholds": 1}, "unknown key 'tresholds'"),
+        ({"budget": {"wall_s": -1}}, "budget.wall_s: -1 should be more than 0"),
+        (
+            {"cells": [{"datasets": ["tiny-bow"], "bases": ["LinearSCV"]}]},
+            "did you mean 'LinearSVC'",
+        ),
+        ({"cells": [{"datasets": ["none"], "bases": ["random"]}]}, "unknown dataset 'none'"),
+        (
+            {"cells": [{"datasets": ["tiny-bow"], "bases": ["random"], "variants": ["PW"]}]},
+            "take the pair out of its block",
+        ),
+    ],
+)
+def test_a_wrong_configuration_stops_before_any_job(tmp_path, root, change, message):
+    from conftest import Workspace
+
+    workspace = Workspace(tmp_path, root)
+    good = {"cells": [{"datasets": ["tiny-bow"], "bases": ["random"]}]}
+    path = workspace.configure({**good, **change})
+    done = workspace.run("--cores", "1", config=path, check=False)
+    assert done.returncode != 0
+    assert message in done.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_misfit_can_be_a_cell(tmp_path, root):
+    from conftest import Workspace
+
+    workspace = Workspace(tmp_path, root)
+    blocks = [{"datasets": ["tiny-bow"], "bases": ["random"], "variants": ["plain", "PW"]}]
+    path = workspace.configure({"cells": blocks, "misfits": "cell", "top_k": 10})
+    workspace.run("--cores", "2", "results/cells.csv", config=path)
+    cells = pd.read_csv(tmp_path / "results/cells.csv")
+    row = cells[cells["variant"] == "PW"]
+    assert row["status"].item() == "skipped"
+    assert row["reason"].item().startswith("not applicable: PW does not fit random")
+
+
+def test_a_killed_run_is_continued_by_the_same_command(tmp_path, root):
+    from conftest import Workspace
+
+    config = {
+        "cells": [
+            {"datasets": ["tiny-bow"], "bases": ["popularity", "LinearSVC"]},
+            {"datasets": ["tiny-bow"], "bases": ["Slow"], "seeds": [0, 1, 2]},
+        ],
+        "top_k": 10,
+        "define": {"bases": DEFINITIONS},
+    }
+    killed, undisturbed = (Workspace(tmp_path / n, root) for n in ("killed", "undisturbed"))
+    path = killed.configure(config)
+    command = killed.command("--cores", "1", config=path)
+    process = subprocess.Popen(
+        command,
+        env=killed.environment,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    records = killed.folder / "results/runs"
+    deadline = time.monotonic() + 240
+    while len(finished := list(records.rglob("run.json"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    # In the middle of the next cell, not between two.
+    while not list(records.rglob(".scratch")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert process.poll() is None, "the run ended before it could be killed"
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    stamps = {record: record.stat().st_mtime_ns for record in finished}
+    assert list((killed.folder / ".snakemake/locks").iterdir()), "a kill leaves the lock behind"
+
+    killed.run("--cores", "1", config=path)
+    assert {record: record.stat().st_mtime_ns for record in finished} == stamps
+    assert len(list(records.rglob("run.json"))) == 5
+
+    undisturbed.run("--cores", "2", "results/cells.csv", config=undisturbed.configure(config))
+    assert killed.read("results/cells.csv") == undisturbed.read("results/cells.csv")
+
+
+def test_two_runs_at_once_do_not_touch_each_other_s_locks(tmp_path):
+    from workflow.runtime.resume import clear_after_kill
+
+    state = tmp_path / ".snakemake"
+    (state / "locks").mkdir(parents=True)
+    holder = subprocess.Popen(
+        [
+            *("flock", "--exclusive", str(state / "tailtables.lock")),
+            *("sh", "-c", "echo held; sleep 60"),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdout.readline() == "held\n"
+    lock = state / "locks/0.input.lock"
+    lock.write_text("results/cells.csv\n")
+    assert not clear_after_kill(state, tmp_path)
+    assert lock.exists()
+    psutil.Process(holder.pid).children()[0].kill()
+    holder.kill()
+    holder.wait()
+
+
+def test_the_default_and_smoke_configurations_ask_for_the_same_methods(root):
+    wanted = [
+        {(tuple(b["bases"]), tuple(b.get("variants", ()))) for b in yaml.safe_load(text)["cells"]}
+        for text in ((root / f"config/{n}.yaml").read_text() for n in ("config", "smoke"))
+    ]
+    assert wanted[0] == wanted[1]

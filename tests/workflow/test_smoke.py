@@ -1,0 +1,133 @@
+"""The whole DAG on the tiny corpus, and what makes it run again."""
+
+import json
+
+import pandas as pd
+import pytest
+import yaml
+
+from benchmarks.schema import validate
+from workflow.runtime.cell import RUN_SCHEMA
+
+
+@pytest.fixture(scope="module")
+def done(own_tree, smoke):
+    own_tree.run("--cores", "2", config=smoke)
+    return own_tree
+
+
+@pytest.fixture
+def edited(done):
+    """Edit a source; it is put back afterwards."""
+    before = {}
+
+    def edit(name, old, new):
+        path = done.root / name
+        before.setdefault(path, path.read_text())
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new, 1))
+
+    yield edit
+    for path, text in before.items():
+        path.write_text(text)
+
+
+def test_every_output_is_there(done):
+    for name in ("report.html", "cells.csv", "runs.csv"):
+        assert (done.folder / "results" / name).stat().st_size > 1000
+    for suffix in ("csv", "md", "tex", "html"):
+        table = done.read(f"results/tables/relative_improvement.{suffix}")
+        for row in ("LinearSVC", "PW-cb", "oracle", "popularity", "random"):
+            assert row in table
+    for suffix in ("svg", "png", "csv"):
+        assert (done.folder / f"figures/weight_norms.{suffix}").stat().st_size > 1000
+    report = done.read("results/report.html")
+    assert "LinearSVC" in report
+    assert "data:image/svg+xml;base64," in report
+
+
+def test_records_follow_their_schema_and_say_where_they_came_from(done):
+    records = list((done.folder / "results/runs").rglob("run.json"))
+    assert len(records) == 6
+    for path in records:
+        record = json.loads(path.read_text())
+        validate(record, RUN_SCHEMA, str(path))
+        assert record["status"] == "ok"
+        assert record["phases"]["fit"]["wall_s"] >= 0
+        assert record["peak_mb"] > 10
+        assert record["versions"]["numpy"]
+        assert {p.name for p in path.parent.iterdir()} == {
+            *("run.json", "predictions.npz", "norms.npz", "metrics.csv", "instance.npz", ".lock")
+        }, "nothing half-written is left"
+
+
+def test_controls_bound_every_method(done):
+    cells = pd.read_csv(done.folder / "results/cells.csv")
+    whole = cells[(cells["bin"] == "all") & (cells["convention"] == "xc-matlab")]
+    table = whole.pivot_table(index=["base", "variant"], columns=["metric", "k"], values="value")
+    assert (table.loc[("oracle", "plain")] >= table.max() - 1e-9).all()
+    for metric in ("P", "PSP", "nDCG"):
+        column = table[(metric, 5)]
+        assert column[("LinearSVC", "plain")] > column[("popularity", "plain")]
+        assert column[("popularity", "plain")] > column[("random", "plain")]
+
+
+def test_nothing_is_left_to_do(done, smoke):
+    assert done.planned(config=smoke) == {}
+
+
+def test_a_comment_or_a_docstring_reruns_nothing(done, edited, smoke):
+    edited(
+        "methods/linear/svc.py",
+        "        target = np.zeros",
+        "        # why\n        target = np.zeros",
+    )
+    edited("methods/linear/svc.py", "A weight vector and a bias", "One weight vector and one bias")
+    assert done.planned(config=smoke) == {}
+
+
+def test_code_of_an_adapter_reruns_its_cells_and_no_other(done, edited, smoke):
+    edited("methods/linear/svc.py", "tol: float = 1e-3", "tol: float = 1e-2")
+    cells = done.planned(config=smoke)["run_cell"]
+    assert len(cells) == 3
+    assert set(cells) == {
+        f"results/runs/tiny-bow/LinearSVC/{variant}/seed0/run.json"
+        for variant in ("PW", "PW-cb", "plain")
+    }
+
+
+def test_code_of_a_variant_reruns_its_cells_and_not_the_plain_base(done, edited, smoke):
+    edited("methods/variants/pw.py", "2.0 * inverse_p - 1.0", "3.0 * inverse_p - 2.0")
+    cells = done.planned(config=smoke)["run_cell"]
+    assert len(cells) == 2
+    assert {c.split("/")[4] for c in cells} == {"PW", "PW-cb"}
+
+
+def test_code_that_everything_imports_reruns_everything(done, edited, smoke):
+    edited("benchmarks/propensity.py", "1.0 + C *", "1.0 + 2.0 * C *")
+    jobs = done.planned(config=smoke)
+    assert len(jobs["prepare"]) == 1, "the demo hides labels by that formula"
+    assert len(jobs["run_cell"]) == 6
+
+
+def test_code_of_the_metrics_scores_again_and_trains_nothing(done, edited, smoke):
+    edited("benchmarks/bins.py", "HEAD_DECILES = 1", "HEAD_DECILES = 2")
+    jobs = done.planned(config=smoke)
+    assert len(jobs["evaluate"]) == 6
+    assert "run_cell" not in jobs
+
+
+def test_raising_a_budget_reruns_nothing(done, smoke):
+    config = yaml.safe_load(smoke.read_text())
+    config["budget"] = {"wall_s": 999, "memory_mb": 3000, "threads": 2}
+    assert done.planned(config=done.configure(config)) == {}
+
+
+def test_one_core_gives_the_same_cells_as_two(done, workspace, smoke):
+    workspace.run("--cores", "1", "results/cells.csv", config=smoke)
+    assert workspace.read("results/cells.csv") == done.read("results/cells.csv")
+
+
+def test_no_cell_failed(done, smoke):
+    said = done.run("--cores", "1", "failed", config=smoke)
+    assert "No cell failed." in said.stdout

@@ -1,5 +1,4 @@
 # Data -> cells -> metrics -> tables, figures, report. `snakemake --cores N` runs it all.
-import os
 import sys
 from pathlib import Path
 
@@ -7,12 +6,12 @@ from snakemake.utils import min_version
 
 min_version("9.27")
 
-# Jobs and their scripts run this tree's code, installed or not.
 ROOT = str(Path(workflow.basedir).resolve())
 sys.path.insert(0, ROOT)
-os.environ["PYTHONPATH"] = os.pathsep.join(
-    dict.fromkeys([ROOT, *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
-).rstrip(os.pathsep)
+
+from workflow.runtime.tree import export_tree
+
+export_tree(ROOT)
 
 
 configfile: f"{ROOT}/config/config.yaml"

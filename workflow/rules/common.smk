@@ -35,7 +35,9 @@ wildcard_constraints:
 
 
 def get_job(wildcards):
-    cell = Cell(wildcards.dataset, wildcards.base, wildcards.variant, int(wildcards.seed))
+    cell = Cell(
+        wildcards.dataset, wildcards.base, wildcards.variant, int(wildcards.seed)
+    )
     return JOBS[cell]
 
 

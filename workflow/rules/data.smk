@@ -1,11 +1,11 @@
 rule prepare:
     output:
         "results/data/{dataset}/meta.json",
-    params:
-        code=code_digest("benchmarks.data.synthetic", "benchmarks.data.prepared"),
     log:
         "results/logs/prepare/{dataset}.log",
     conda:
         "../../environment.yml"
+    params:
+        code=code_digest("benchmarks.data.synthetic", "benchmarks.data.prepared"),
     script:
         "../scripts/prepare.py"

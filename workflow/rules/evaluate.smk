@@ -6,13 +6,13 @@ rule evaluate:
     output:
         metrics=f"{CELL_FOLDER}/metrics.csv",
         instance=f"{CELL_FOLDER}/instance.npz",
-    params:
-        ks=SETTINGS["ks"],
-        code=code_digest("workflow.runtime.evaluate"),
     log:
         "results/logs/evaluate/{dataset}/{base}/{variant}/seed{seed}.log",
     conda:
         "../../environment.yml"
+    params:
+        ks=SETTINGS["ks"],
+        code=code_digest("workflow.runtime.evaluate"),
     script:
         "../scripts/evaluate.py"
 
@@ -24,12 +24,12 @@ rule collect:
     output:
         cells="results/cells.csv",
         runs="results/runs.csv",
-    params:
-        code=code_digest("benchmarks.cells"),
     log:
         "results/logs/collect.log",
     conda:
         "../../environment.yml"
+    params:
+        code=code_digest("benchmarks.cells"),
     script:
         "../scripts/collect.py"
 
@@ -39,12 +39,12 @@ rule relative_improvement:
         "results/cells.csv",
     output:
         multiext("results/tables/relative_improvement", ".csv", ".md", ".tex", ".html"),
-    params:
-        ks=SETTINGS["ks"],
-        code=code_digest("benchmarks.tables"),
     log:
         "results/logs/relative_improvement.log",
     conda:
         "../../environment.yml"
+    params:
+        ks=SETTINGS["ks"],
+        code=code_digest("benchmarks.tables"),
     script:
         "../scripts/relative_improvement.py"

@@ -4,11 +4,11 @@ rule weight_norms:
         norms=[f"results/runs/{cell.path}/norms.npz" for cell in get_normed_cells()],
     output:
         multiext("figures/weight_norms", ".svg", ".png", ".csv"),
-    params:
-        code=code_digest("benchmarks.figures"),
     log:
         "results/logs/weight_norms.log",
     conda:
         "../../environment.yml"
+    params:
+        code=code_digest("benchmarks.figures"),
     script:
         "../scripts/weight_norms.py"

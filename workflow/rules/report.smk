@@ -6,12 +6,12 @@ rule report:
         norms="figures/weight_norms.svg",
     output:
         report("results/report.html", caption="../report/report.rst", category="Report"),
-    params:
-        code=code_digest("workflow.report"),
     log:
         "results/logs/report.log",
     conda:
         "../../environment.yml"
+    params:
+        code=code_digest("workflow.report"),
     script:
         "../scripts/report.py"
 
@@ -20,11 +20,11 @@ rule report:
 rule failed:
     input:
         "results/cells.csv",
-    params:
-        configfiles=[str(f) for f in workflow.overwrite_configfiles],
     log:
         "results/logs/failed.log",
     conda:
         "../../environment.yml"
+    params:
+        configfiles=[str(f) for f in workflow.overwrite_configfiles],
     script:
         "../scripts/failed.py"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,11 @@ class Paper:
     claims: Sequence[Mapping[str, Any]]
     spec: Mapping[str, Any]
 
+    @cached_property
+    def _by_place(self) -> dict[tuple[str, ...], int]:
+        places = self.figures[list(PLACE)].itertuples(index=False, name=None)
+        return {place: position for position, place in enumerate(places)}
+
     def select(self, place: Sequence[str]) -> pd.DataFrame:
         """Figures at [table, dataset, base, variant, metric]; ``*`` is any, ``a|b`` either."""
         keep = pd.Series(True, index=self.figures.index)
@@ -68,6 +73,8 @@ class Paper:
 
     def one(self, place: Sequence[str]) -> pd.Series:
         """The one figure at a place."""
+        if tuple(place) in self._by_place:
+            return self.figures.iloc[self._by_place[tuple(place)]]
         found = self.select(place)
         if len(found) > 1:
             raise KeyError(f"{self.id}: {len(found)} figures at {list(place)}, not one")
@@ -173,9 +180,7 @@ def _role(row: Mapping[str, str], table: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-def _named(
-    name: str, names: Mapping[str, str], path: Path, line: int, what: str
-) -> str:
+def _named(name: str, names: Mapping[str, str], path: Path, line: int, what: str) -> str:
     if name not in names:
         raise ValueError(f"{path}, line {line}: {what} {name!r} is not named in paper.yaml")
     return names[name]

@@ -126,6 +126,8 @@ def check_claims(paper: Paper) -> Iterator[Finding]:
             held_by.setdefault(claim["group"], []).append((claim["id"], held))
         best = next((o for o in outcomes.values() if o.holds), next(iter(outcomes.values())))
         message = best.detail
+        if not held and best.value is not None:
+            message = f"the cells give {best.value.middle:.2f}, which lies in {best.left}"
         if len(readings) > 1:
             message = "; ".join(
                 f"{name} rows: {'holds' if o.holds else 'does not hold'} ({o.left})"
@@ -239,7 +241,8 @@ def check_ndcg(paper: Paper) -> Iterator[Finding]:
     Under a fixed normaliser it cannot be above it either: rows that are prove the other one.
     """
     above: dict[str, list[int]] = {}
-    for (table, dataset, base, variant), row in rows_of(paper):
+    rows = dict(rows_of(paper))
+    for (table, dataset, base, variant), row in rows.items():
         for k in (3, 5):
             dcg = dcg_range(row, k)
             if dcg is None or f"nDCG@{k}" not in row:
@@ -258,6 +261,7 @@ def check_ndcg(paper: Paper) -> Iterator[Finding]:
                 f"{value.middle:g}",
                 f"at least {floor:.2f}",
                 f"P@1 = {row['P@1'].middle:g} and P@{k} = {row[f'P@{k}'].middle:g} force more"
+                + _pasted_from(rows, (table, dataset, base, variant), f"nDCG@{k}")
                 if fails
                 else "",
             )
@@ -275,6 +279,21 @@ def check_ndcg(paper: Paper) -> Iterator[Finding]:
             if fixed
             else "only a normaliser over a row's own number of labels allows these cells",
         )
+
+
+def _pasted_from(
+    rows: Mapping[tuple[str, ...], Mapping[str, Interval]], key: tuple[str, ...], metric: str
+) -> str:
+    """Names the dataset of the same table where the same method has the very same value."""
+    table, dataset, base, variant = key
+    same = [
+        other[1]
+        for other, row in rows.items()
+        if (other[0], other[2], other[3]) == (table, base, variant)
+        and other[1] != dataset
+        and row.get(metric) == rows[key][metric]
+    ]
+    return f"; the value is that of {', '.join(same)}, pasted" if same else ""
 
 
 def check_hits(paper: Paper) -> Iterator[Finding]:

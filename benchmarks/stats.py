@@ -77,8 +77,9 @@ def paired_bootstrap(
     """Relative change of a variant over its base, in percent of the base, with intervals.
 
     Both are scored on the same resampled points. Columns: metric, base, variant, change, low,
-    high, p (two-sided, of no change). Where the six metrics of PW eq. 30 are there, its means
-    follow as ``mean PS`` and ``mean vanilla``.
+    high, p (two-sided, of no change), and difference, difference_low, difference_high in points.
+    Where the six metrics of PW eq. 30 are there, its means follow as ``mean PS`` and
+    ``mean vanilla`` (which have no difference).
     """
     if base.convention != variant.convention:
         raise ValueError(f"conventions differ: {base.convention} and {variant.convention}")
@@ -94,6 +95,7 @@ def paired_bootstrap(
         np.array([at_base[n] for n in names]), np.array([at_variant[n] for n in names])
     )
     rows = list(names)
+    difference_low, difference_high = _percentiles(variant_draws - base_draws, level)
     for kind, terms in SUMMARY_METRICS.items():
         if set(terms) <= set(names):
             columns = [names.index(term) for term in terms]
@@ -101,6 +103,7 @@ def paired_bootstrap(
             changes = np.column_stack([changes, changes[:, columns].mean(axis=1)])
             observed = np.append(observed, observed[columns].mean())
     low, high = _percentiles(changes, level)
+    no_difference = [np.nan] * (len(rows) - len(names))
     return pd.DataFrame(
         {
             "metric": rows,
@@ -110,6 +113,9 @@ def paired_bootstrap(
             "low": low,
             "high": high,
             "p": _two_sided(changes),
+            "difference": [at_variant.get(n, np.nan) - at_base.get(n, np.nan) for n in rows],
+            "difference_low": [*difference_low, *no_difference],
+            "difference_high": [*difference_high, *no_difference],
         }
     )
 

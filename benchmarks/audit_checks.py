@@ -49,12 +49,11 @@ class Finding:
 
 def rows_of(paper: Paper) -> Iterator[tuple[tuple[str, ...], dict[str, Interval]]]:
     """Each row of printed metric values: (table, dataset, base, variant), {our metric: value}."""
-    values = paper.figures[paper.figures["role"] == "value"]
-    for key, row in values.groupby(ROW, sort=False):
-        yield (
-            tuple(map(str, key)),
-            {m: Interval(lo, hi) for m, lo, hi in row[["our_metric", "low", "high"]].to_numpy()},
-        )
+    rows: dict[tuple[str, ...], dict[str, Interval]] = {}
+    for f in paper.figures[paper.figures["role"] == "value"].itertuples():
+        key = (f.table, f.dataset, f.base, f.variant)
+        rows.setdefault(key, {})[f.our_metric] = Interval(f.low, f.high)
+    return iter(rows.items())
 
 
 def place(dataset: str, base: str, variant: str, metric: str = "") -> str:
@@ -315,25 +314,27 @@ def check_hits(paper: Paper) -> Iterator[Finding]:
 
 def check_same_run(paper: Paper) -> Iterator[Finding]:
     """A figure printed in two tables of one paper is one figure."""
-    known = with_implied(paper)
     key = ["our_dataset", "our_base", "our_variant", "our_metric", "model"]
-    for _, group in known.groupby(key, sort=False):
-        for (_, a), (_, b) in itertools.combinations(group.iterrows(), 2):
-            if a["table"] == b["table"] and (a["base"], a["variant"]) == (b["base"], b["variant"]):
+    groups: dict[tuple[str, ...], list[Any]] = {}
+    for figure in with_implied(paper).itertuples():
+        groups.setdefault(tuple(getattr(figure, k) for k in key), []).append(figure)
+    for group in groups.values():
+        for a, b in itertools.combinations(group, 2):
+            if (a.table, a.base, a.variant) == (b.table, b.base, b.variant):
                 continue
-            same = Interval(a["low"], a["high"]).overlaps(Interval(b["low"], b["high"]))
+            same = Interval(a.low, a.high).overlaps(Interval(b.low, b.high))
             yield Finding(
                 paper.id,
-                ", ".join(sorted({a["table"], b["table"]})),
-                place(a["dataset"], a["base"], a["variant"], a["metric"]),
+                ", ".join(sorted({a.table, b.table})),
+                place(a.dataset, a.base, a.variant, a.metric),
                 "one run, one figure",
                 OK if same else DISAGREES,
-                f"{a['value']} and {b['value']}",
+                f"{a.value} and {b.value}",
                 "equal",
                 ""
                 if same
-                else f"Table {a['table']} prints {a['value']}, Table {b['table']} "
-                f"{b['value']} for the same run",
+                else f"Table {a.table} prints {a.value}, Table {b.table} {b.value} "
+                "for the same run",
             )
 
 

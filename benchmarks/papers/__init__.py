@@ -114,6 +114,12 @@ def load_papers(names: Sequence[str] = PAPERS) -> list[Paper]:
     return [load_paper(name) for name in names]
 
 
+def sources(name: str) -> list[str]:
+    """The files a paper is read from."""
+    folder = FOLDER / name
+    return [str(folder / "paper.yaml"), *map(str, sorted((folder / "published").glob("*.csv")))]
+
+
 def conventions_used() -> list[str]:
     """Conventions under which some published table can be compared."""
     return sorted({c for paper in load_papers() for c in paper.figures["convention"]})

@@ -1,13 +1,21 @@
 # What the papers print: checked against itself (audit), and against our cells (compare).
-from benchmarks.papers import PAPERS
+from benchmarks.papers import PAPERS, sources
+
+
+def get_paper_sources(wildcards):
+    return sources(wildcards.paper)
+
+
+def get_all_paper_sources(wildcards):
+    return [path for paper in PAPERS for path in sources(paper)]
 
 
 rule audit:
+    input:
+        get_all_paper_sources,
     output:
         csv="results/audit.csv",
         page=report("results/audit.html", category="Audit"),
-    input:
-        specs=expand(f"{ROOT}/benchmarks/papers/{{paper}}/paper.yaml", paper=PAPERS),
     params:
         code=code_digest("benchmarks.audit"),
     log:
@@ -24,7 +32,7 @@ rule compare:
         runs="results/runs.csv",
         instances=get_cell_files("instance.npz"),
         data=expand("results/data/{dataset}/meta.json", dataset=get_datasets()),
-        spec=f"{ROOT}/benchmarks/papers/{{paper}}/paper.yaml",
+        paper=get_paper_sources,
     output:
         csv="results/compare/{paper}.csv",
         page=report("results/compare/{paper}.html", category="Published and ours"),

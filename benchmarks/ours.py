@@ -228,7 +228,8 @@ class Ours:
         """Whether both members of a pair ran on the same data with the same budget."""
         if self.runs is None:
             return True
-        columns = [c for c in self.runs if c == "data" or str(c).startswith("budget")]
+        terms = ("data", "threads")
+        columns = [c for c in self.runs if c in terms or str(c).startswith("budget")]
         rows = [self._run(cell, seed)[columns] for cell in (base, variant)]
         return all(len(row) for row in rows) and all(
             rows[0].iloc[0].astype(str) == rows[1].iloc[0].astype(str)

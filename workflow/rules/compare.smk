@@ -1,27 +1,22 @@
 # What the papers print: checked against itself (audit), and against our cells (compare).
 from benchmarks.papers import PAPERS, sources
 
-
-def get_paper_sources(wildcards):
-    return sources(wildcards.paper)
-
-
-def get_all_paper_sources(wildcards):
-    return [path for paper in PAPERS for path in sources(paper)]
+# All papers' files, for each paper: comparing again costs seconds.
+PAPER_FILES = [path for paper in PAPERS for path in sources(paper)]
 
 
 rule audit:
     input:
-        get_all_paper_sources,
+        PAPER_FILES,
     output:
         csv="results/audit.csv",
         page=report("results/audit.html", category="Audit"),
-    params:
-        code=code_digest("benchmarks.audit"),
     log:
         "results/logs/audit.log",
     conda:
         "../../environment.yml"
+    params:
+        code=code_digest("benchmarks.audit"),
     script:
         "../scripts/audit.py"
 
@@ -32,18 +27,18 @@ rule compare:
         runs="results/runs.csv",
         instances=get_cell_files("instance.npz"),
         data=expand("results/data/{dataset}/meta.json", dataset=get_datasets()),
-        paper=get_paper_sources,
+        papers=PAPER_FILES,
     output:
         csv="results/compare/{paper}.csv",
         page=report("results/compare/{paper}.html", category="Published and ours"),
-    wildcard_constraints:
-        paper="|".join(PAPERS),
-    params:
-        code=code_digest("benchmarks.compare_page"),
     log:
         "results/logs/compare/{paper}.log",
+    wildcard_constraints:
+        paper="|".join(PAPERS),
     conda:
         "../../environment.yml"
+    params:
+        code=code_digest("benchmarks.compare_page"),
     script:
         "../scripts/compare.py"
 
@@ -53,12 +48,12 @@ rule compare_summary:
         expand("results/compare/{paper}.csv", paper=PAPERS),
     output:
         "results/compare/summary.csv",
-    params:
-        code=code_digest("benchmarks.compare"),
-        papers=PAPERS,
     log:
         "results/logs/compare_summary.log",
     conda:
         "../../environment.yml"
+    params:
+        code=code_digest("benchmarks.compare"),
+        papers=PAPERS,
     script:
         "../scripts/compare_summary.py"

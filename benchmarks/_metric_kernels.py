@@ -17,15 +17,16 @@ RERANKED = 5
 
 
 @njit(cache=True)
-def _position(indices, start, stop, label):  # type: ignore[no-untyped-def]
-    """Where the label is, or would be, in a sorted row."""
+def _is_in(indices, start, stop, label):  # type: ignore[no-untyped-def]
+    """Whether a sorted row holds the label."""
+    end = stop
     while start < stop:
         middle = (start + stop) // 2
         if indices[middle] < label:
             start = middle + 1
         else:
             stop = middle
-    return start
+    return start < end and indices[start] == label
 
 
 @njit(cache=True)
@@ -45,14 +46,15 @@ def find_fault(top, kmax, n_labels):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def rerank_by_propensity(top, scores, weights):  # type: ignore[no-untyped-def]
+def rerank_by_propensity(top, scores, weights, width):  # type: ignore[no-untyped-def]
     """DiSMEC's second ranking: within the top 5, rare labels with a positive margin go first.
 
     Each place takes the first of the labels still to be placed, unless a later one has a positive
     margin and a larger inverse propensity (strictly, so the better scored wins a tie).
+    The first ``width`` columns are returned.
     """
-    out = top.copy()
-    head = min(RERANKED, top.shape[1])
+    out = top[:, :width].copy()
+    head = min(RERANKED, width)
     waiting = np.empty(head, dtype=np.int64)
     for i in range(top.shape[0]):
         n_waiting = 0
@@ -89,23 +91,23 @@ def score_rows(  # type: ignore[no-untyped-def]
     bins_of,
     n_bins,
 ):
-    """Numerators and denominators [metric, k, row], numerators by bin, and labels found.
+    """Numerators [metric, k, row], ideals of PSP and PSnDCG, numerators by bin, labels found.
 
     ``top`` ranks for P, R and nDCG, ``ps_top`` for the propensity-scored metrics. ``bins_of`` is
     int[L, s]: the (up to s) bins of a label, padded with -1.
     """
-    n, kmax = top.shape
+    n = top.shape[0]
     n_ks = len(ks)
-    longest = ks.max()
+    longest = ks[-1]
+    kmax = min(longest, top.shape[1], ps_top.shape[1])
     discount = 1.0 / np.log2(np.arange(longest) + 2.0)
     ideal = np.zeros(longest + 1)
     ideal[1:] = np.cumsum(discount)
     numerators = np.zeros((5, n_ks, n))
-    denominators = np.zeros((5, n_ks, n))
+    ps_ideals = np.zeros((2, n_ks, n))
     by_bin = np.zeros((5, n_ks, n_bins))
     found = np.zeros((n_ks, len(weights)), dtype=np.bool_)
     best = np.empty(longest)
-    gain = np.empty(5)
     for i in range(n):
         if not counted[i]:
             continue
@@ -122,42 +124,57 @@ def score_rows(  # type: ignore[no-untyped-def]
                 place -= 1
             best[place] = w
             filled = min(filled + 1, longest)
-        for t in range(n_ks):
-            k = ks[t]
-            reachable = max(min(k, m), 1)  # a row without labels has gain 0 over any norm
-            ndcg_norm = ideal[k] if fixed_ndcg else ideal[reachable]
-            ps_norm = ideal[reachable] if row_normalised_psndcg else 1.0
-            denominators[P, t, i] = 1.0
-            denominators[R, t, i] = 1.0
-            denominators[NDCG, t, i] = 1.0
-            for r in range(min(k, m)):
-                denominators[PSP, t, i] += best[r]
-                denominators[PSNDCG, t, i] += best[r] * discount[r] / ps_norm
-            for r in range(min(k, kmax)):
-                for side in range(2):
-                    label = top[i, r] if side == 0 else ps_top[i, r]
-                    if label < 0:
-                        continue
-                    at = _position(indices, start, stop, label)
-                    if at == stop or indices[at] != label:
-                        continue
-                    gain[:] = 0.0
-                    if side == 0:
-                        gain[P] = 1.0 / k
-                        gain[R] = 1.0 / m
-                        gain[NDCG] = discount[r] / ndcg_norm
-                        found[t, label] = True
-                    else:
-                        gain[PSP] = weights[label]
-                        gain[PSNDCG] = weights[label] * discount[r] / ps_norm
-                    for q in range(5):
-                        numerators[q, t, i] += gain[q]
-                    for s in range(bins_of.shape[1]):
-                        b = bins_of[label, s]
-                        if b >= 0:
-                            for q in range(5):
-                                by_bin[q, t, b] += gain[q]
-    return numerators, denominators, by_bin, found
+        # Running sums over the ranks, written down at each k (``ks`` rises).
+        hits = dcg = ps_hits = ps_dcg = ps_ideal = ps_ideal_dcg = 0.0
+        t = 0
+        for r in range(longest):
+            if r < filled:
+                ps_ideal += best[r]
+                ps_ideal_dcg += best[r] * discount[r]
+            if r < kmax:
+                label = top[i, r]
+                hit = label >= 0 and _is_in(indices, start, stop, label)
+                if hit:
+                    hits += 1.0
+                    dcg += discount[r]
+                    for u in range(t, n_ks):
+                        found[u, label] = True
+                        if n_bins:
+                            reachable = max(min(ks[u], m), 1)
+                            norm = ideal[ks[u]] if fixed_ndcg else ideal[reachable]
+                            for s in range(bins_of.shape[1]):
+                                if bins_of[label, s] >= 0:
+                                    by_bin[P, u, bins_of[label, s]] += 1.0 / ks[u]
+                                    by_bin[R, u, bins_of[label, s]] += 1.0 / m
+                                    by_bin[NDCG, u, bins_of[label, s]] += discount[r] / norm
+                if ps_top[i, r] != label:
+                    label = ps_top[i, r]
+                    hit = label >= 0 and _is_in(indices, start, stop, label)
+                if hit:
+                    w = weights[label]
+                    ps_hits += w
+                    ps_dcg += w * discount[r]
+                    if n_bins:
+                        for u in range(t, n_ks):
+                            reachable = max(min(ks[u], m), 1)
+                            norm = ideal[reachable] if row_normalised_psndcg else 1.0
+                            for s in range(bins_of.shape[1]):
+                                if bins_of[label, s] >= 0:
+                                    by_bin[PSP, u, bins_of[label, s]] += w
+                                    by_bin[PSNDCG, u, bins_of[label, s]] += w * discount[r] / norm
+            if r + 1 == ks[t]:
+                k = ks[t]
+                reachable = max(min(k, m), 1)  # a row without labels has gain 0 over any norm
+                ps_norm = ideal[reachable] if row_normalised_psndcg else 1.0
+                numerators[P, t, i] = hits / k
+                numerators[R, t, i] = hits / max(m, 1)
+                numerators[NDCG, t, i] = dcg / (ideal[k] if fixed_ndcg else ideal[reachable])
+                numerators[PSP, t, i] = ps_hits
+                numerators[PSNDCG, t, i] = ps_dcg / ps_norm
+                ps_ideals[0, t, i] = ps_ideal
+                ps_ideals[1, t, i] = ps_ideal_dcg / ps_norm
+                t += 1
+    return numerators, ps_ideals, by_bin, found
 
 
 @njit(cache=True)
@@ -178,8 +195,7 @@ def count_above(top, scores, indptr, indices, counted, threshold, n_labels):  # 
                 continue
             row_predicted[i] += 1
             label_predicted[label] += 1
-            at = _position(indices, start, stop, label)
-            if at < stop and indices[at] == label:
+            if _is_in(indices, start, stop, label):
                 row_hits[i] += 1
                 label_hits[label] += 1
     return row_hits, row_predicted, label_hits, label_predicted

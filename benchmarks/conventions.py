@@ -64,3 +64,17 @@ def get_convention(name: str) -> Convention:
         raise ValueError(
             f"no convention {name!r}; there are {', '.join(sorted(CONVENTIONS))}"
         ) from None
+
+
+def interchangeable(metric: str, one: str, other: str) -> bool:
+    """Whether a metric (``"PSP@3"``) means the same under two conventions."""
+    kind = metric.partition("@")[0]
+    matters = ["labelled_rows_only", "batch"]
+    if kind == "nDCG":
+        matters += ["fixed_ndcg"]
+    if kind in ("PSP", "PSnDCG"):
+        matters += ["test_propensity", "reranked"]
+    if kind == "PSnDCG":
+        matters += ["row_normalised_psndcg"]
+    a, b = get_convention(one), get_convention(other)
+    return all(getattr(a, choice) == getattr(b, choice) for choice in matters)

@@ -110,7 +110,7 @@ class Evaluation:
             "by_label": self.by_label,
         }
         arrays = {
-            "facts": np.frombuffer(json.dumps(facts, sort_keys=True).encode(), dtype=np.uint8),
+            "facts": np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8),
             "numerators": _stack(self.numerators, names, self.n),
             "denominators": _stack(self.denominators, names, self.n),
         }
@@ -184,27 +184,26 @@ def evaluate(
     weights = _weights(labels, train_labels, A, B, chosen)
     counted = _counted_rows(labels, chosen)
 
-    ranking = indices[:, : cutoffs.max()]
-    ps_ranking = ranking
+    ps_indices = indices
     if chosen.reranked:
         # The top 5 is re-ranked as a whole, whatever the largest k asked for.
-        width = max(int(cutoffs.max()), kernels.RERANKED)
-        moved = kernels.rerank_by_propensity(indices[:, :width], top.scores[:, :width], weights)
-        ps_ranking = moved[:, : cutoffs.max()]
+        width = min(max(int(cutoffs.max()), kernels.RERANKED), indices.shape[1])
+        ps_indices = kernels.rerank_by_propensity(indices, _frozen(top.scores), weights, width)
     no_bins = np.empty((n_labels, 0), dtype=np.int16)
-    numerators, denominators, by_bin, found = kernels.score_rows(
-        ranking,
-        ps_ranking,
-        labels.indptr,
-        labels.indices,
+    numerators, ps_ideals, by_bin, found = kernels.score_rows(
+        indices,
+        _frozen(ps_indices),
+        _frozen(labels.indptr),
+        _frozen(labels.indices),
         weights,
         counted,
         cutoffs,
         chosen.fixed_ndcg,
         chosen.row_normalised_psndcg,
-        no_bins if bins is None else _check_bins(bins, n_labels).of_label,
+        _frozen(no_bins if bins is None else _check_bins(bins, n_labels).of_label),
         0 if bins is None else len(bins.names),
     )
+    one_each = counted.astype(np.float64)
     places = [
         (f"{metric}@{k}", q, t) for q, metric in enumerate(RANKED) for t, k in enumerate(cutoffs)
     ]
@@ -213,7 +212,10 @@ def evaluate(
         convention=convention,
         n=int(counted.sum()),
         numerators={name: numerators[q, t] for name, q, t in places},
-        denominators={name: denominators[q, t] for name, q, t in places},
+        denominators={
+            name: one_each if q < kernels.PSP else ps_ideals[q - kernels.PSP, t]
+            for name, q, t in places
+        },
         by_bin={}
         if bins is None
         else {
@@ -265,7 +267,13 @@ def _add_f1(
             f"some rows: predict more than {top.indices.shape[1]} labels"
         )
     row_hits, row_predicted, label_hits, label_predicted = kernels.count_above(
-        top.indices, top.scores, labels.indptr, labels.indices, counted, threshold, n_labels
+        _frozen(top.indices),
+        _frozen(top.scores),
+        _frozen(labels.indptr),
+        _frozen(labels.indices),
+        counted,
+        float(threshold),
+        n_labels,
     )
     row_true = np.where(counted, np.diff(labels.indptr), 0)
     # A row with nothing predicted and nothing true is no error and no evidence: 0 over 0.
@@ -331,7 +339,7 @@ def _check_ks(ks: Sequence[int]) -> np.ndarray:
 
 
 def _check_ranking(top: Ranking, n: int, n_labels: int, kmax: int) -> np.ndarray:
-    indices = np.asarray(top.indices)
+    indices = _frozen(top.indices)
     if len(indices) != n:
         raise ValueError(f"{len(indices)} rows are ranked but {n} rows have labels")
     width = indices.shape[1]
@@ -359,6 +367,13 @@ def _canonical(labels: sparse.csr_matrix) -> sparse.csr_matrix:
     labels.sum_duplicates()
     labels.eliminate_zeros()
     return labels
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    """A read-only contiguous view: memory maps and arrays share one compiled kernel."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
 
 
 def _stack(arrays: dict[str, np.ndarray], names: list[str], n: int) -> np.ndarray:

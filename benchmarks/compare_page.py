@@ -1,0 +1,92 @@
+"""A paper's tables with ours beside theirs, as a standalone page."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pandas as pd
+
+from benchmarks.atomic import atomic_path, write_text
+from benchmarks.compare import MEASURED, OUTCOMES, REPRODUCED, Facts, compare
+from benchmarks.ours import Instances
+from benchmarks.papers import Paper, load_paper
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write_comparison(
+    paper: str,
+    cells: pd.DataFrame,
+    instances: Instances,
+    csv_path: str | Path,
+    page_path: str | Path,
+    *,
+    runs: pd.DataFrame | None = None,
+    facts: Facts = lambda dataset: None,
+) -> pd.DataFrame:
+    """Compare one paper with a run; write the table of verdicts and the page."""
+    loaded = load_paper(paper)
+    frame = compare(loaded, cells, instances, runs=runs, facts=facts)
+    with atomic_path(csv_path) as temporary:
+        frame.to_csv(temporary, index=False)
+    write_text(page_path, render_comparison(loaded, frame))
+    return frame
+
+
+def render_comparison(paper: Paper, frame: pd.DataFrame) -> str:
+    """Each table as printed, with our value and the verdict in every cell."""
+    figures = frame[frame["kind"] == "figure"]
+    abouts = {table["table"]: table["about"] for table in paper.spec["tables"]}
+    tables = []
+    for number, part in figures.groupby("table", sort=False):
+        counts = Counter(part["outcome"])
+        measured = sum(counts[o] for o in MEASURED)
+        rows = [
+            (key, {row["metric"]: _cell(row) for _, row in group.iterrows()})
+            for key, group in part.groupby(["dataset", "base", "variant"], sort=False)
+        ]
+        reasons = part.loc[~part["outcome"].isin(MEASURED), "verdict"]
+        tables.append(
+            {
+                "number": number,
+                "about": abouts[str(number)],
+                "metrics": list(dict.fromkeys(part["metric"])),
+                "rows": rows,
+                "score": f"{counts[REPRODUCED]} of {measured} measured figures reproduced; "
+                f"{measured} of {len(part)} measured",
+                "reasons": reasons.value_counts().items(),
+                "conventions": ", ".join(sorted(set(part["convention"]))),
+            }
+        )
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("compare.html.j2").render(
+        paper=paper,
+        tables=tables,
+        claims=frame[frame["kind"] == "claim"].to_dict("records"),
+        counts=Counter(frame["outcome"]),
+        outcomes=OUTCOMES,
+        total=len(frame),
+    )
+
+
+def _cell(row: pd.Series) -> dict[str, Any]:
+    ours = row["ours"]
+    known = isinstance(ours, float) and not math.isnan(ours)
+    detail = row["verdict"]
+    if known and not pd.isna(row["tolerance"]):
+        detail += f"; tolerance {row['tolerance']:.2f} ({row['tolerance_from']})"
+    return {
+        "printed": row["printed"],
+        "ours": f"{ours:.2f}" if known else "",
+        "kind": row["outcome"].replace(" ", "-"),
+        "detail": detail,
+    }

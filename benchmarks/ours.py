@@ -1,0 +1,307 @@
+"""Our side of a comparison: what a run measured for a cell, or why there is nothing.
+
+Built on ``results/cells.csv`` (values, failures) and the cells' ``instance.npz`` (intervals and
+paired changes). A lookup either gives a :class:`Measured` or raises :class:`MissingError` with a
+verdict and a reason; no figure is silently skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.conventions import interchangeable
+from benchmarks.metrics import Evaluation
+from benchmarks.stats import (
+    RESAMPLES,
+    SUMMARY_METRICS,
+    SUMMARY_NAMES,
+    Kind,
+    bootstrap,
+    mean_relative_change,
+    paired_bootstrap,
+)
+
+Instances = Callable[[str, str, str, int], Evaluation | None]
+Cell = tuple[str, str, str]
+
+NOT_RUN = "not run"
+FAILED = "failed"
+NOT_APPLICABLE = "not applicable"
+
+OTHER_SPLITS = {"EURLex-4K": "EURLex-4K-half"}
+"""Datasets of which we may hold another split: never compared, and the reason says so."""
+
+
+class MissingError(LookupError):
+    """There is no value of ours: ``outcome`` is a verdict, ``reason`` says why."""
+
+    def __init__(self, outcome: str, reason: str) -> None:
+        super().__init__(f"{outcome}: {reason}")
+        self.outcome = outcome
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A value of ours, the mean over seeds, with its interval over test points (if known)."""
+
+    value: float
+    low: float
+    high: float
+    seeds: tuple[int, ...]
+    seed_sd: float
+    runs: tuple[str, ...]
+
+    @property
+    def half_width(self) -> float:
+        """Half the interval; 0 where there is none."""
+        return 0.0 if np.isnan(self.low) else (self.high - self.low) / 2
+
+
+class Ours:
+    """Lookups into the results of one run."""
+
+    def __init__(
+        self,
+        cells: pd.DataFrame,
+        instances: Instances,
+        runs: pd.DataFrame | None = None,
+        unavailable: Mapping[str, str] | None = None,
+        resamples: int = RESAMPLES,
+    ) -> None:
+        self.cells = cells
+        self.instances = instances
+        self.runs = runs
+        self.unavailable = unavailable or {}
+        self.resamples = resamples
+        self._intervals: dict[tuple[str, str, str, int], pd.DataFrame | None] = {}
+        self._pairs: dict[tuple[Cell, Cell, int], pd.DataFrame] = {}
+
+    @cached_property
+    def _values(self) -> dict[tuple[Cell, str], dict[str, dict[int, float]]]:
+        """{(cell, metric): {convention: {seed: value}}} over all labels."""
+        good = self.cells[(self.cells["status"] == "ok") & (self.cells["bin"] == "all")]
+        out: dict[tuple[Cell, str], dict[str, dict[int, float]]] = {}
+        for row in good.itertuples():
+            name = row.metric if pd.isna(row.k) else f"{row.metric}@{int(row.k)}"
+            key = ((row.dataset, row.base, row.variant), name)
+            out.setdefault(key, {}).setdefault(row.convention, {})[int(row.seed)] = row.value
+        return out
+
+    @cached_property
+    def _known(self) -> dict[Cell, tuple[str, str]]:
+        """Status and reason of each cell; of several seeds, the best."""
+        out: dict[Cell, tuple[str, str]] = {}
+        for row in self.cells.drop_duplicates(["dataset", "base", "variant", "seed"]).itertuples():
+            key = (row.dataset, row.base, row.variant)
+            if key not in out or row.status == "ok":
+                reason = "" if pd.isna(row.reason) else str(row.reason)
+                out[key] = (str(row.status), reason)
+        return out
+
+    def values(self, cell: Cell, metric: str, convention: str) -> dict[int, float]:
+        """{seed: value} of a cell's metric under a convention, or one that means the same."""
+        self.require(cell)
+        by_convention = self._values.get((cell, metric), {})
+        for name in [convention, *by_convention]:
+            if name == convention or _means_the_same(metric, name, convention):
+                found = {s: v for s, v in by_convention.get(name, {}).items() if not np.isnan(v)}
+                if found:
+                    return found
+        if not by_convention:
+            raise MissingError(NOT_RUN, f"{metric} was not measured for {'/'.join(cell)}")
+        raise MissingError(
+            NOT_RUN,
+            f"{metric} was scored under {', '.join(sorted(by_convention))}, "
+            f"the table uses {convention}",
+        )
+
+    def require(self, cell: Cell) -> None:
+        """Raise with the reason unless the cell ran."""
+        dataset, base, variant = cell
+        if cell in self._known:
+            status, reason = self._known[cell]
+            if status == "ok":
+                return
+            if reason.startswith(NOT_APPLICABLE):
+                raise MissingError(NOT_APPLICABLE, reason.removeprefix(NOT_APPLICABLE).lstrip(": "))
+            if status == "skipped":
+                raise MissingError(NOT_RUN, reason or "skipped")
+            raise MissingError(FAILED, f"{status}: {reason}" if reason else status)
+        datasets = {d for d, _, _ in self._known}
+        if dataset in self.unavailable:
+            raise MissingError(NOT_RUN, self.unavailable[dataset])
+        if dataset not in datasets:
+            reason = f"{dataset} is not in this run"
+            other = OTHER_SPLITS.get(dataset)
+            if other in datasets:
+                reason += f"; {other} is, but it is another split and not comparable"
+            raise MissingError(NOT_RUN, reason)
+        if not any((d, b) == (dataset, base) for d, b, _ in self._known):
+            raise MissingError(NOT_RUN, f"{base} was not run on {dataset}")
+        raise MissingError(NOT_RUN, f"{base} with {variant} was not run on {dataset}")
+
+    def measured(self, cell: Cell, metric: str, convention: str) -> Measured:
+        """A metric of a cell: mean over seeds, interval over test points."""
+        values = self.values(cell, metric, convention)
+        lows, highs = [], []
+        for seed, value in values.items():
+            row = self._interval(cell, seed, metric)
+            if row is not None:
+                # Another convention's interval lends its width, not its place.
+                lows.append(value + row["low"] - row["value"])
+                highs.append(value + row["high"] - row["value"])
+        return _measured(cell, values, lows, highs)
+
+    def change(
+        self, base: Cell, variant: Cell, metric: str, convention: str, relative: bool
+    ) -> Measured:
+        """Variant over base for the seeds both ran with: percent of the base, or points."""
+        before = self.values(base, metric, convention)
+        after = self.values(variant, metric, convention)
+        seeds = self._shared_seeds(base, variant, before, after)
+        values: dict[int, float] = {}
+        lows: list[float] = []
+        highs: list[float] = []
+        for seed in seeds:
+            points = after[seed] - before[seed]
+            values[seed] = 100.0 * points / before[seed] if relative else points
+            self._add_bounds(base, variant, seed, metric, relative, values, lows, highs)
+        return _measured(variant, values, lows, highs)
+
+    def mean_change(self, base: Cell, variant: Cell, kind: Kind, convention: str) -> Measured:
+        """PW eq. 30 for the seeds both ran with."""
+        names = SUMMARY_METRICS[kind]
+        before = {m: self.values(base, m, convention) for m in names}
+        after = {m: self.values(variant, m, convention) for m in names}
+        seeds = self._shared_seeds(base, variant, before[names[0]], after[names[0]])
+        values: dict[int, float] = {}
+        lows: list[float] = []
+        highs: list[float] = []
+        for seed in seeds:
+            values[seed] = mean_relative_change(
+                {m: before[m][seed] for m in names}, {m: after[m][seed] for m in names}, kind
+            )
+            self._add_bounds(base, variant, seed, SUMMARY_NAMES[kind], True, values, lows, highs)
+        return _measured(variant, values, lows, highs)
+
+    def _add_bounds(
+        self,
+        base: Cell,
+        variant: Cell,
+        seed: int,
+        metric: str,
+        relative: bool,
+        values: dict[int, float],
+        lows: list[float],
+        highs: list[float],
+    ) -> None:
+        """The paired interval of a seed's change, where both saved their points."""
+        pair = self._pair(base, variant, seed)
+        if pair is None or metric not in pair.index:
+            return
+        row = pair.loc[metric]
+        names = ("change", "low", "high")
+        if not relative:
+            names = ("difference", "difference_low", "difference_high")
+        # Another convention's interval lends its width, not its place.
+        shift = values[seed] - float(row[names[0]])
+        lows.append(float(row[names[1]]) + shift)
+        highs.append(float(row[names[2]]) + shift)
+
+    def _shared_seeds(
+        self, base: Cell, variant: Cell, before: dict[int, float], after: dict[int, float]
+    ) -> list[int]:
+        seeds = sorted(set(before) & set(after))
+        if not seeds:
+            raise MissingError(NOT_RUN, "base and variant have no seed in common")
+        return [seed for seed in seeds if self._same_terms(base, variant, seed)] or _refuse(
+            base, variant
+        )
+
+    def _same_terms(self, base: Cell, variant: Cell, seed: int) -> bool:
+        """Whether both members of a pair ran on the same data with the same budget."""
+        if self.runs is None:
+            return True
+        terms = ("data", "threads")
+        columns = [c for c in self.runs if c in terms or str(c).startswith("budget")]
+        rows = [self._run(cell, seed)[columns] for cell in (base, variant)]
+        return all(len(row) for row in rows) and all(
+            rows[0].iloc[0].astype(str) == rows[1].iloc[0].astype(str)
+        )
+
+    def _run(self, cell: Cell, seed: int) -> pd.DataFrame:
+        assert self.runs is not None
+        keep = self.runs["seed"] == seed
+        for column, name in zip(("dataset", "base", "variant"), cell, strict=True):
+            keep &= self.runs[column] == name
+        return self.runs[keep]
+
+    def _interval(self, cell: Cell, seed: int, metric: str) -> pd.Series | None:
+        key = (*cell, seed)
+        if key not in self._intervals:
+            evaluation = self.instances(*key)
+            self._intervals[key] = (
+                bootstrap(evaluation, resamples=self.resamples).set_index("metric")
+                if evaluation is not None and evaluation.numerators
+                else None
+            )
+        frame = self._intervals[key]
+        return None if frame is None or metric not in frame.index else frame.loc[metric]
+
+    def _pair(self, base: Cell, variant: Cell, seed: int) -> pd.DataFrame | None:
+        key = (base, variant, seed)
+        if key not in self._pairs:
+            members = [self.instances(*cell, seed) for cell in (base, variant)]
+            if any(m is None or not m.numerators for m in members):
+                return None
+            first, second = (m for m in members if m is not None)
+            frame = paired_bootstrap(first, second, resamples=self.resamples)
+            self._pairs[key] = frame.set_index("metric")
+        return self._pairs[key]
+
+
+def average(parts: list[Measured]) -> Measured:
+    """The mean of several measured values over the seeds they share."""
+    seeds = tuple(sorted(set.intersection(*(set(p.seeds) for p in parts))))
+    return Measured(
+        value=float(np.mean([p.value for p in parts])),
+        low=float(np.mean([p.low for p in parts])),
+        high=float(np.mean([p.high for p in parts])),
+        seeds=seeds,
+        seed_sd=float("nan"),
+        runs=parts[0].runs,
+    )
+
+
+def _measured(
+    cell: Cell, values: dict[int, float], lows: list[float], highs: list[float]
+) -> Measured:
+    seen = list(values.values())
+    return Measured(
+        value=float(np.mean(seen)),
+        low=float(np.mean(lows)) if lows else float("nan"),
+        high=float(np.mean(highs)) if highs else float("nan"),
+        seeds=tuple(sorted(values)),
+        seed_sd=float(np.std(seen, ddof=1)) if len(seen) > 1 else float("nan"),
+        runs=tuple(f"{'/'.join(cell)}/seed{seed}" for seed in sorted(values)),
+    )
+
+
+def _refuse(base: Cell, variant: Cell) -> list[int]:
+    raise MissingError(
+        NOT_RUN,
+        f"{'/'.join(base)} and {'/'.join(variant)} did not run on the same data and budget",
+    )
+
+
+def _means_the_same(metric: str, one: str, other: str) -> bool:
+    try:
+        return interchangeable(metric, one, other)
+    except ValueError:
+        return False  # e.g. scores against complete labels, which no evaluator knows

@@ -1,0 +1,144 @@
+"""The papers as data: they load, are complete, and their summaries follow from their cells."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks import papers
+from benchmarks.claims import judge, printed_value
+from benchmarks.conventions import CONVENTIONS
+from benchmarks.intervals import Interval, mean, printed, relative_change
+from benchmarks.papers import PAPERS, conventions_used, load_paper, load_papers, read_published
+from benchmarks.stats import mean_relative_change
+
+finite = st.floats(-1e3, 1e3)
+
+
+def test_every_published_figure_is_there():
+    counts = {paper.id: len(paper.figures) for paper in load_papers()}
+    assert counts == {"pw": 624, "ranknet_taug": 477, "tailmix": 650, "glas": 489, "httn": 228}
+    assert set(conventions_used()) <= set(CONVENTIONS)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_claim_can_be_judged_on_the_print(name):
+    paper = load_paper(name)
+    assert len({claim["id"] for claim in paper.claims}) == len(paper.claims) > 0
+    for claim in paper.claims:
+        for reading in (claim.get("readings") or {"": None}).values():
+            judge(paper, claim, printed_value, reading)
+
+
+def test_all_64_summaries_of_pw_follow_with_at_1_counted_twice():
+    paper = load_paper("pw")
+    checked = {"six terms": 0, "five terms": 0}
+    for _, summary in paper.figures[paper.figures.role == "mean_change"].iterrows():
+        if summary.variant == summary.over:
+            continue
+        place = [summary.table, summary.dataset, summary.base]
+        values = {
+            variant: {
+                row.our_metric: float(row.value)
+                for row in paper.select([*place, variant, "*"]).itertuples()
+                if row.role == "value"
+            }
+            for variant in (summary.over, summary.variant)
+        }
+        base, changed = values[summary.over], values[summary.variant]
+        kind = summary.terms[0]
+        six = mean_relative_change(base, changed, kind)
+        assert six == pytest.approx(float(summary.value), abs=0.0101), summary.tolist()
+        checked["six terms"] += 1
+        family = ("PSP", "PSnDCG") if kind == "PS" else ("P", "nDCG")
+        five = [m for m in base if m.partition("@")[0] in family]
+        assert len(five) == 5
+        plain = 100 * sum(changed[m] / base[m] - 1 for m in five) / 5
+        checked["five terms"] += abs(plain - float(summary.value)) < 0.0101
+    assert checked["six terms"] == 64
+    assert checked["five terms"] < 10  # the plain mean of the printed columns is not eq. 30
+
+
+def test_eurlex_4k_is_three_datasets():
+    """The bag-of-words split, the text split and HTTN's are different data."""
+    assert (
+        load_paper("pw").one(["3", "EURLex-4K", "DiSMEC", "PW", "P@1"]).our_dataset == "EURLex-4K"
+    )
+    text = load_paper("pw").one(["4", "EURLex-4K", "AttentionXML", "PW", "P@1"])
+    assert text.our_dataset == "EUR-Lex-text"
+    assert load_paper("httn").one(["4", "EUR-Lex", "DXML", "", "P@1"]).our_dataset == "EUR-Lex-HTTN"
+    for paper in load_papers():
+        assert "EURLex-4K-half" not in set(paper.figures.our_dataset)
+
+
+def test_roles():
+    paper = load_paper("ranknet_taug")
+    delta = paper.one(["2", "EUR-Lex", "Bonsai", "delta w/ RankNet", "PSN@3"])
+    assert (delta.role, delta.over, delta.our_variant) == ("delta", "w/o RankNet", "RankNet")
+    assert delta.our_metric == "PSnDCG@3"
+    average = paper.one(["2", "EUR-Lex", "Bonsai", "delta w/ RankNet", "PSP_avg"])
+    assert (average.role, average.terms) == ("mean", ("PSP@1", "PSP@3", "PSP@5"))
+    ensemble = load_paper("tailmix").select(["2", "*", "*", "TailMix+baseline ensemble", "*"])
+    assert set(ensemble.model) == {"ensemble"}
+
+
+def test_bad_files_are_named_with_their_line(tmp_path):
+    head = "table,dataset,base,variant,metric,value,note\n"
+    (tmp_path / "t.csv").write_text(head + "1,D,B,V,P@1,12.3,\n1,D,B,V,P@3,n/a,\n")
+    with pytest.raises(ValueError, match=r"t\.csv, line 3: value"):
+        read_published(tmp_path / "t.csv")
+    with pytest.raises(KeyError, match="there are pw"):
+        papers.load_paper("nosuch")
+    with pytest.raises(KeyError, match="no figure at"):
+        load_paper("pw").one(["9", "*", "*", "*", "*"])
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("12.34", 12.335, 12.345),
+        ("+5.2", 5.15, 5.25),
+        ("-0.24", -0.245, -0.235),
+        ("\N{MINUS SIGN}1.5", -1.55, -1.45),
+        ("70", 69.5, 70.5),
+        ("1,186,239", 1186238.5, 1186239.5),
+    ],
+)
+def test_printed_intervals(text, low, high):
+    interval = printed(text)
+    assert (interval.low, interval.high) == pytest.approx((low, high), rel=1e-12)
+
+
+def test_what_is_no_figure_is_refused():
+    with pytest.raises(ValueError, match="not a printed figure"):
+        printed("1.2.3")
+
+
+@st.composite
+def members(draw):
+    """An interval and a member of it."""
+    a, b, t = draw(finite), draw(finite), draw(st.floats(0, 1))
+    low, high = min(a, b), max(a, b)
+    return Interval(low, high), min(max(low + t * (high - low), low), high)
+
+
+@given(members(), members())
+def test_interval_arithmetic_holds_every_member(one, other):
+    (a, x), (b, y) = one, other
+    for interval, value in ((a + b, x + y), (a - b, x - y), (a * b, x * y), (-a, -x)):
+        room = 1e-9 * max(1.0, abs(value))
+        assert interval.low - room <= value <= interval.high + room
+    if b.low > 0.1 or b.high < -0.1:
+        ratio = a / b
+        assert ratio.low - 1e-6 <= x / y <= ratio.high + 1e-6
+    both = mean([a, b])
+    assert both.low - 1e-9 <= (x + y) / 2 <= both.high + 1e-9
+
+
+def test_relative_change_uses_the_base_once():
+    change = relative_change(printed("12.00"), printed("10.00"))
+    assert change.low < 20 < change.high
+    assert math.isclose(change.high, 100 * (12.005 / 9.995 - 1))

@@ -1,0 +1,59 @@
+# What the papers print: checked against itself (audit), and against our cells (compare).
+from benchmarks.papers import PAPERS, sources
+
+# All papers' files, for each paper: comparing again costs seconds.
+PAPER_FILES = [path for paper in PAPERS for path in sources(paper)]
+
+
+rule audit:
+    input:
+        PAPER_FILES,
+    output:
+        csv="results/audit.csv",
+        page=report("results/audit.html", category="Audit"),
+    log:
+        "results/logs/audit.log",
+    conda:
+        "../../environment.yml"
+    params:
+        code=code_digest("benchmarks.audit"),
+    script:
+        "../scripts/audit.py"
+
+
+rule compare:
+    input:
+        cells="results/cells.csv",
+        runs="results/runs.csv",
+        instances=get_cell_files("instance.npz"),
+        data=expand("results/data/{dataset}/meta.json", dataset=get_datasets()),
+        papers=PAPER_FILES,
+    output:
+        csv="results/compare/{paper}.csv",
+        page=report("results/compare/{paper}.html", category="Published and ours"),
+    log:
+        "results/logs/compare/{paper}.log",
+    wildcard_constraints:
+        paper="|".join(PAPERS),
+    conda:
+        "../../environment.yml"
+    params:
+        code=code_digest("benchmarks.compare_page"),
+    script:
+        "../scripts/compare.py"
+
+
+rule compare_summary:
+    input:
+        expand("results/compare/{paper}.csv", paper=PAPERS),
+    output:
+        "results/compare/summary.csv",
+    log:
+        "results/logs/compare_summary.log",
+    conda:
+        "../../environment.yml"
+    params:
+        code=code_digest("benchmarks.compare"),
+        papers=PAPERS,
+    script:
+        "../scripts/compare_summary.py"

@@ -1,0 +1,7 @@
+from workflow.runtime.logs import logged
+
+from benchmarks.audit import write_audit
+
+with logged(snakemake.log[0]):
+    frame = write_audit(snakemake.output.csv, snakemake.output.page)
+    print(frame["verdict"].value_counts().to_string())

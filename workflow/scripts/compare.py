@@ -1,0 +1,17 @@
+import pandas as pd
+from benchmarks.cells import read_cells
+from workflow.runtime.logs import logged
+
+from benchmarks.compare import prepared_facts, saved_instances
+from benchmarks.compare_page import write_comparison
+
+with logged(snakemake.log[0]):
+    write_comparison(
+        snakemake.wildcards.paper,
+        read_cells(snakemake.input.cells),
+        saved_instances("results"),
+        snakemake.output.csv,
+        snakemake.output.page,
+        runs=pd.read_csv(snakemake.input.runs),
+        facts=prepared_facts("results"),
+    )

@@ -1,0 +1,10 @@
+import pandas as pd
+from workflow.runtime.logs import logged
+
+from benchmarks.atomic import atomic_path
+from benchmarks.compare import tally
+
+with logged(snakemake.log[0]):
+    frames = dict(zip(snakemake.params.papers, map(pd.read_csv, snakemake.input), strict=True))
+    with atomic_path(snakemake.output[0]) as temporary:
+        tally(frames).to_csv(temporary, index=False)

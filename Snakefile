@@ -21,6 +21,7 @@ include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/run.smk"
 include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/compare.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/report.smk"
 
@@ -31,5 +32,8 @@ rule all:
         "results/cells.csv",
         "results/runs.csv",
         "results/report.html",
+        "results/audit.csv",
+        "results/compare/summary.csv",
+        expand("results/compare/{paper}.csv", paper=PAPERS),
         expand("results/tables/relative_improvement.{ext}", ext=TABLE_FORMATS),
         expand("figures/weight_norms.{ext}", ext=FIGURE_FORMATS),

@@ -24,6 +24,11 @@ CELL_COLUMNS = [
     "n",
 ]
 
+# Where the complete labels are known, P is also given against them and as propensity scoring
+# estimates it: rows under these names in the column of conventions.
+COMPLETE_LABELS = "complete-labels"
+PS_ESTIMATE = "ps-estimate"
+
 
 def collect(folders: Iterable[str | Path]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """``cells`` (a row a measured value, or one row for a cell without any) and ``runs``.

@@ -12,13 +12,11 @@ from typing import Any
 import jinja2
 import pandas as pd
 
-from benchmarks.cells import KEY, failures, metric_names
+from benchmarks.cells import COMPLETE_LABELS, KEY, PS_ESTIMATE, failures, metric_names
 from benchmarks.conventions import DEFAULT
 from benchmarks.tables import Table, to_html
 
 TEMPLATES = Path(__file__).parent / "templates"
-CONTROLS = ("oracle", "popularity", "random")
-COMPLETE = "complete-labels"
 
 
 @dataclass(frozen=True)
@@ -69,33 +67,35 @@ def figure_section(key: str, title: str, intro: str, svg: Path) -> Section:
 
 
 def truth_section(cells: pd.DataFrame) -> Section | None:
-    """For data that know their complete labels: what was observed beside what is true."""
-    names = cells.assign(name=metric_names(cells))
-    everything = names[names["bin"] == "all"]
-    true = everything[everything["convention"] == COMPLETE]
-    if true.empty:
+    """For data that know their complete labels: what was observed, estimated, and is true."""
+    kinds = {DEFAULT: "observed", PS_ESTIMATE: "PS estimate", COMPLETE_LABELS: "true"}
+    known = cells.loc[cells["convention"] == COMPLETE_LABELS, "dataset"].unique()
+    rows = cells[
+        cells["dataset"].isin(known)
+        & (cells["metric"] == "P")
+        & (cells["bin"] == "all")
+        & cells["convention"].isin(kinds)
+    ]
+    if rows.empty:
         return None
-    observed = everything[everything["convention"] == DEFAULT]
-    by_name = observed.pivot_table(index=KEY[:3], columns="name", values="value", sort=False)
-    truth = true.pivot_table(index=KEY[:3], columns="name", values="value", sort=False)
-    rows = []
-    for key in truth.index:
-        row: dict[str, object] = dict(zip(KEY[:3], key, strict=True))
-        for name in [n for n in truth.columns if n.startswith("P@")]:
-            row[f"{name} observed"] = by_name.loc[key, name]
-            row[f"{name} true"] = truth.loc[key, name]
-        rows.append(row)
+    rows = rows.assign(name=metric_names(rows) + " " + rows["convention"].map(kinds))
+    wide = rows.pivot_table(index=KEY[:3], columns="name", values="value", sort=False)
+    columns = [f"P@{k} {kind}" for k in sorted(rows["k"].unique()) for kind in kinds.values()]
     table = Table(
-        caption="Precision against the observed labels and against the complete ones",
-        frame=pd.DataFrame(rows),
+        caption="Precision on the observed labels, as propensity scoring estimates it, and true",
+        frame=wide[columns].reset_index(),
         key_columns=KEY[:3],
-        notes=["Only synthetic data know their complete labels; no method is shown them."],
+        notes=[
+            "PS estimate: hits weighted by inverse propensity, without the normaliser of PSP. "
+            "Only synthetic data know their complete labels; no method is shown them."
+        ],
     )
     return Section(
         "truth",
         "What the missing labels hide",
-        "The demo corpora hide labels by the propensity model (PW eq. 3) and remember them. A "
-        "prediction that counts as wrong here may be a true label that went missing.",
+        "The demo corpora hide labels by the propensity model (PW eq. 3) and remember them: a "
+        "prediction that counts as wrong may be a true label that went missing. Propensity "
+        "scoring undoes this on average; here one can see how well.",
         to_html(table),
     )
 

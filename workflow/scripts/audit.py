@@ -1,6 +1,5 @@
-from workflow.runtime.logs import logged
-
 from benchmarks.audit import write_audit
+from workflow.runtime.logs import logged
 
 with logged(snakemake.log[0]):
     frame = write_audit(snakemake.output.csv, snakemake.output.page)

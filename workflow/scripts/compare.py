@@ -1,9 +1,9 @@
 import pandas as pd
-from benchmarks.cells import read_cells
-from workflow.runtime.logs import logged
 
+from benchmarks.cells import read_cells
 from benchmarks.compare import prepared_facts, saved_instances
 from benchmarks.compare_page import write_comparison
+from workflow.runtime.logs import logged
 
 with logged(snakemake.log[0]):
     write_comparison(

@@ -1,8 +1,8 @@
 import pandas as pd
-from workflow.runtime.logs import logged
 
 from benchmarks.atomic import atomic_path
 from benchmarks.compare import tally
+from workflow.runtime.logs import logged
 
 with logged(snakemake.log[0]):
     frames = dict(zip(snakemake.params.papers, map(pd.read_csv, snakemake.input), strict=True))

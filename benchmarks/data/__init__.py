@@ -4,6 +4,39 @@
 >>> train, test = load("demo-bow")
 """
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.data.split import Split
 from benchmarks.data.xc import read_xc
 
-__all__ = ["read_xc"]
+__all__ = ["load", "read_xc"]
+
+
+def load(
+    name: str,
+    root: str | Path = "results/data",
+    mirror: str | None = None,
+    cards: Mapping[str, Mapping[str, Any]] | None = None,
+) -> tuple[Split, Split]:
+    """Train and test of a dataset by name.
+
+    A synthetic corpus is generated; any other is opened from ``root``, and fetched and prepared
+    there first if need be. ``mirror`` is a folder or web address asked before the dataset's own
+    sources (default: ``TAILTABLES_MIRROR``); ``cards`` are the user's own cards by name.
+    """
+    from benchmarks.data import synthetic
+
+    if name in synthetic.NAMES and name not in (cards or {}):
+        return synthetic.generate(name)
+    from benchmarks.data.prepare import ensure
+    from benchmarks.data.prepared import open_prepared
+
+    folder = ensure(name, root, mirror, cards)
+    try:
+        return open_prepared(folder)
+    except KeyError as error:
+        raise ValueError(f"{name} holds no train and test; it is not a dataset") from error

@@ -64,7 +64,7 @@ class _Piece:
 
 
 @dataclass
-class _Fault(Exception):
+class _BlockError(Exception):
     """A block's first fault: a kernel's code, the row within the block, the token."""
 
     code: int
@@ -146,7 +146,7 @@ def _read(
             nonlocal lines_before
             try:
                 piece = pending.popleft().result()
-            except _Fault as fault:
+            except _BlockError as fault:
                 _explain(path, lines_before + fault.row + 1, fault, layout)
             lines_before += len(piece.feature_ends)
             pieces.append(piece)
@@ -252,19 +252,19 @@ def _parse(block: bytes, layout: _Layout) -> _Piece:
             values[slot] = np.float32(float(token))
         if not np.isfinite(values[slot]):
             row = int(np.searchsorted(feature_ends[:rows], slot, side="right"))
-            raise _Fault(kernels.BAD_VALUE, row, token)
+            raise _BlockError(kernels.BAD_VALUE, row, token)
     if code != kernels.OK:
-        raise _Fault(code, rows, _token(block, at))
+        raise _BlockError(code, rows, _token(block, at))
     feature_ends, label_ends = feature_ends[:rows], label_ends[:rows]
     if disorder:
         add = layout.repeated == "sum"
         n_values, row, feature = kernels.order(feature_ends, features, values, add)
         if row >= 0:
-            raise _Fault(_REPEATED_FEATURE, row, str(feature + layout.first_feature))
+            raise _BlockError(_REPEATED_FEATURE, row, str(feature + layout.first_feature))
         if add and not np.isfinite(values[:n_values]).all():
             slot = int(np.argmin(np.isfinite(values[:n_values])))
             row = int(np.searchsorted(feature_ends, slot, side="right"))
-            raise _Fault(_SUM_OVERFLOW, row, str(features[slot] + layout.first_feature))
+            raise _BlockError(_SUM_OVERFLOW, row, str(features[slot] + layout.first_feature))
     return _Piece(
         feature_ends,
         features[:n_values],
@@ -356,7 +356,7 @@ class _Rows:
         return matrix
 
 
-def _explain(path: Path, line: int, fault: _Fault, layout: _Layout) -> NoReturn:
+def _explain(path: Path, line: int, fault: _BlockError, layout: _Layout) -> NoReturn:
     token = fault.token
     word = token.split(":")[0]
     last_feature = (layout.n_features or ID_LIMIT) - 1 + layout.first_feature

@@ -14,31 +14,31 @@ INTEGER = re.compile(r"\d+", re.ASCII)
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
-class Bad(Exception):
+class BadError(Exception):
     """The text is not in XC format."""
 
 
 def integer(token: str) -> int:
     if not INTEGER.fullmatch(token):
-        raise Bad(token)
+        raise BadError(token)
     return int(token)
 
 
 def number(token: str) -> np.float32:
     if not NUMBER.fullmatch(token):
-        raise Bad(token)
+        raise BadError(token)
     with np.errstate(over="ignore", under="ignore"):
         value = np.float32(float(token))
     if not np.isfinite(value):
-        raise Bad(token)
+        raise BadError(token)
     return value
 
 
 def read(content: bytes) -> tuple[int, int, list[list[int]], list[dict[int, np.float32]]]:
-    """Features, labels, and each document's labels and features; Bad where it is none."""
+    """Features, labels, and each document's labels and features; BadError where it is none."""
     text = content.decode("latin-1")
     if not text.strip("\r\n"):
-        raise Bad("empty")
+        raise BadError("empty")
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -51,9 +51,9 @@ def read(content: bytes) -> tuple[int, int, list[list[int]], list[dict[int, np.f
         while len(lines) > sizes[0] and lines[-1] == "":
             lines.pop()
         if len(lines) != sizes[0]:
-            raise Bad("number of documents")
+            raise BadError("number of documents")
     elif "" in lines:
-        raise Bad("empty line")
+        raise BadError("empty line")
     labels: list[list[int]] = []
     features: list[dict[int, np.float32]] = []
     for line in lines:
@@ -65,7 +65,7 @@ def read(content: bytes) -> tuple[int, int, list[list[int]], list[dict[int, np.f
         for token in tokens:
             name, colon, value = token.partition(":")
             if not colon or integer(name) in row:
-                raise Bad(token)
+                raise BadError(token)
             row[integer(name)] = number(value)
         labels.append(sorted(own))
         features.append(row)
@@ -74,7 +74,7 @@ def read(content: bytes) -> tuple[int, int, list[list[int]], list[dict[int, np.f
     n_features = sizes[1] if sizes else max(all_features, default=-1) + 1
     n_labels = sizes[2] if sizes else max(all_labels, default=-1) + 1
     if max(all_features, default=-1) >= min(n_features, 2**31):
-        raise Bad("feature id")
+        raise BadError("feature id")
     if max(all_labels, default=-1) >= min(n_labels, 2**31):
-        raise Bad("label id")
+        raise BadError("label id")
     return n_features, n_labels, labels, features

@@ -231,7 +231,7 @@ def test_numbers_are_those_of_python(tmp_path_factory: pytest.TempPathFactory, t
         try:
             plain_xc.number(token)
             good.append(token)
-        except plain_xc.Bad:
+        except plain_xc.BadError:
             pass
     content = "0 " + " ".join(f"{i}:{token}" for i, token in enumerate(good)) + "\n"
     path = write(tmp_path_factory.getbasetemp(), content)
@@ -277,7 +277,7 @@ def test_fuzz_against_the_plain_reader(
     path = write(tmp_path_factory.getbasetemp(), content)
     try:
         plain_xc.read(content)
-    except plain_xc.Bad:
+    except plain_xc.BadError:
         with pytest.raises(FormatError):
             read_xc(path)
     else:

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.data.split import Split
 from benchmarks.data.xc import read_xc
 
-__all__ = ["load", "read_xc"]
+__all__ = ["load", "names", "read_xc"]
 
 
 def load(
@@ -40,3 +40,11 @@ def load(
         return open_prepared(folder)
     except KeyError as error:
         raise ValueError(f"{name} holds no train and test; it is not a dataset") from error
+
+
+def names(cards: Mapping[str, Mapping[str, Any]] | None = None) -> list[str]:
+    """Every name :func:`load` or a run may ask for: synthetic corpora, the cards, the user's."""
+    from benchmarks.data import synthetic
+    from benchmarks.data.cards import all_cards
+
+    return [*synthetic.NAMES, *all_cards(cards)]

@@ -74,6 +74,10 @@ class Card:
     aliases: Mapping[str, list[str]]
     subset_of: str | None = None
     unavailable: str | None = None
+    reference: Mapping[str, float] = field(default_factory=dict)
+    """Averages as the publisher states them."""
+    label_matrices: Mapping[str, str] | None = None
+    """Where the labels alone can be had: ``of`` (a dataset of files), ``train``, ``test``."""
 
     def digest(self) -> str:
         """Changes when what is prepared from the card would; notes and titles do not count.
@@ -177,6 +181,8 @@ def _card(document: Mapping[str, Any], where: str) -> Card:
         aliases=checked["aliases"],
         subset_of=checked.get("subset_of"),
         unavailable=checked.get("unavailable"),
+        reference=checked["reference"],
+        label_matrices=checked.get("label_matrices"),
     )
 
 

@@ -34,16 +34,25 @@ def count(train: Split, test: Split, extra: Mapping[str, Split] | None = None) -
         "labels_50_or_more": int((in_train >= 50).sum()),
         "labels_1_to_49": int(((in_train >= 1) & (in_train < 50)).sum()),
         "labels_1_to_10": int(((in_train >= 1) & (in_train <= 10)).sum()),
-        "labels_per_train_document": float(train.labels.nnz / max(1, len(train))),
-        "documents_per_label": float(train.labels.nnz / max(1, train.n_labels)),
+        **label_averages(train.labels, test.labels),
         "features_per_train_document": None if bow is None else float(bow.nnz / max(1, len(train))),
     }
     if train.inputs.tokens is not None and test.inputs.tokens is not None:
-        facts["tokens_per_train_document"] = _mean_length(train.inputs.tokens.indptr)
+        facts["tokens_per_document"] = _mean_length(train.inputs.tokens.indptr)
         facts["tokens_per_test_document"] = _mean_length(test.inputs.tokens.indptr)
         facts["n_words"] = len(train.inputs.tokens.vocabulary)
     facts["duplicates"] = duplicates(train.inputs, test.inputs)
     return facts
+
+
+def label_averages(train: sparse.csr_matrix, test: sparse.csr_matrix) -> dict[str, float]:
+    """Labels a document and documents a label; published tables count train, or train and test."""
+    n_train, n_labels = max(1, train.shape[0]), max(1, train.shape[1])
+    return {
+        "labels_per_document": float(train.nnz / n_train),
+        "documents_per_label": float(train.nnz / n_labels),
+        "documents_per_label_with_test": float((train.nnz + test.nnz) / n_labels),
+    }
 
 
 def disagreements(facts: Mapping[str, Any], wanted: Mapping[str, int]) -> list[str]:

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-import gdown.download
-import gdown.exceptions
 import httpx
+from gdown.download import get_url_from_gdrive_confirmation
+from gdown.exceptions import FileURLRetrievalError
 from tqdm import tqdm
 
 from benchmarks.atomic import write_json
@@ -297,8 +297,8 @@ def _is_web_page(response: httpx.Response, file: RemoteFile) -> bool:
 def _confirm(client: httpx.Client, page: str, job: _Download) -> None:
     """Answer Google Drive's question about files too large for its virus scan."""
     try:
-        url = gdown.download.get_url_from_gdrive_confirmation(page)
-    except gdown.exceptions.FileURLRetrievalError as error:
+        url = get_url_from_gdrive_confirmation(page)
+    except FileURLRetrievalError as error:
         raise _SourceError(f"Google Drive does not give the file: {error}") from error
     with client.stream("GET", url, headers={"Accept-Encoding": "identity"}) as response:
         _refuse_errors(response)
@@ -320,7 +320,8 @@ def _save(response: httpx.Response, job: _Download, have: int) -> None:
             total=total, initial=have, unit="B", unit_scale=True, desc=job.file.name, disable=None
         ) as bar,
     ):
-        for chunk in response.iter_bytes(CHUNK):
+        # Raw: what came before a cut is kept, and no .gz is unpacked on the way.
+        for chunk in response.iter_raw():
             have += len(chunk)
             if size is not None and have > size:
                 raise _SourceError(f"the server sends more than the {size:,} bytes expected")

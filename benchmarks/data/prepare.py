@@ -17,10 +17,18 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from benchmarks.atomic import atomic_folder, write_json
 from benchmarks.data import facts, formats, vectors
-from benchmarks.data.cards import DEFAULT_TFIDF, Card, RemoteFile, Source, all_cards, load_card
-from benchmarks.data.cards import unknown_name as unknown_name
+from benchmarks.data.cards import (
+    DEFAULT_TFIDF,
+    Card,
+    RemoteFile,
+    Source,
+    all_cards,
+    load_card,
+    unknown_name,
+)
 from benchmarks.data.errors import DataError, UnavailableError
 from benchmarks.data.fetch import Fetched, Patience, fetch, git_blob, record
+from benchmarks.data.parts import find
 from benchmarks.data.prepared import FORMAT, read_meta, write
 from benchmarks.data.split import Inputs, Split
 from benchmarks.data.text import tokenise
@@ -28,6 +36,8 @@ from benchmarks.data.unpack import unpack
 
 MIRROR_VARIABLE = "TAILTABLES_MIRROR"
 DATA_FOLDER = Path("results/data")
+VERSION = 1
+"""Raise it when the same card would give other arrays or facts: all is then prepared again."""
 
 
 def configured_mirror(setting: str | None = None) -> str | None:
@@ -53,24 +63,25 @@ def ensure(
     is_synthetic = name in synthetic.NAMES and name not in (cards or {})
     with _exclusive(folder.parent / f".{name}.lock"):
         if is_synthetic:
-            if not _is_ready(folder, name):
+            wanted = f"{VERSION} {name}"
+            if not _is_ready(folder, wanted):
                 train, test = synthetic.generate(name)
-                about = {**facts.count(train, test), **train.meta, "card_digest": name}
+                about = {**facts.count(train, test), **train.meta, "prepared_from": wanted}
                 write(folder, train, test, about)
             return folder
         if name not in all_cards(cards):
             raise unknown_name(name, [*synthetic.NAMES, *all_cards(cards)])
         card = load_card(name, cards)
-        if not _is_ready(folder, card.digest()):
+        if not _is_ready(folder, f"{VERSION} {card.digest()}"):
             prepare(card, folder, configured_mirror(mirror), patience=patience)
     return folder
 
 
-def _is_ready(folder: Path, digest: str) -> bool:
+def _is_ready(folder: Path, prepared_from: str) -> bool:
     if not (folder / "meta.json").exists():
         return False
     try:
-        return bool(read_meta(folder).get("card_digest") == digest)
+        return bool(read_meta(folder).get("prepared_from") == prepared_from)
     except ValueError:  # another format, or no JSON: made again
         return False
 
@@ -102,12 +113,24 @@ def prepare(
     raise kind(f"{card.name}: {reasons}")
 
 
-def status(name: str, reason: Exception | None, root: str | Path = DATA_FOLDER) -> dict[str, Any]:
-    """A record of whether a dataset is there, and if not, why and what to do."""
-    if reason is not None:
-        state = "unavailable" if isinstance(reason, UnavailableError) else "error"
-        return {"dataset": name, "status": state, "reason": str(reason), "counts": {}}
-    meta = read_meta(Path(root) / name)
+def status(
+    name: str,
+    root: str | Path = DATA_FOLDER,
+    mirror: str | None = None,
+    cards: Mapping[str, Mapping[str, Any]] | None = None,
+    patience: Patience | None = None,
+) -> dict[str, Any]:
+    """Prepare a dataset if it can be had, and record that it is there, or what is missing.
+
+    Keys: dataset, status (``ready``, ``unavailable`` or ``error``), reason, counts.
+    """
+    try:
+        folder = ensure(name, root, mirror, cards, patience)
+    except UnavailableError as error:
+        return {"dataset": name, "status": "unavailable", "reason": str(error), "counts": {}}
+    except (DataError, OSError) as error:
+        return {"dataset": name, "status": "error", "reason": str(error), "counts": {}}
+    meta = read_meta(folder)
     shown = ("n_train", "n_dev", "n_test", "n_features", "n_labels", "n_words", "dimensions")
     counts = {key: meta[key] for key in shown if meta.get(key) is not None}
     return {"dataset": name, "status": "ready", "reason": "", "counts": counts}
@@ -147,8 +170,8 @@ def _prepare_from(
     with tempfile.TemporaryDirectory(prefix=".unpack-", dir=cache) as temporary:
         root = Path(temporary)
         try:
-            for _, file in fetched:
-                unpack(file.path, root)
+            for _, found in fetched:
+                unpack(found.path, root)
             _verify(source, root)
             meta = _write(source, card, folder, root, fetched)
         except DataError:
@@ -168,7 +191,7 @@ def _set_aside(fetched: list[tuple[RemoteFile, Fetched]], cache: Path) -> None:
 
 def _verify(source: Source, root: Path) -> None:
     for pattern, wanted in source.verify.items():
-        path = formats.find(root, pattern)
+        path = find(root, pattern)
         if git_blob(path) != wanted:
             raise DataError(f"{path.relative_to(root)}: its git blob id is not {wanted}")
 
@@ -185,7 +208,7 @@ def _write(
         "kind": card.kind,
         "source": f"{source.id}: {', '.join(f.name for f in source.files) or source.train}",
         "files": [{"name": file.name, "sha256": found.sha256} for file, found in fetched],
-        "card_digest": card.digest(),
+        "prepared_from": f"{VERSION} {card.digest()}",
         "subset_of": card.subset_of,
         **card.facts,
     }
@@ -226,7 +249,7 @@ def _write_files(
 ) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if "n_entries" in wanted:
-        found["n_entries"] = vectors.count_entries(formats.find(root, source.options["vocabulary"]))
+        found["n_entries"] = vectors.count_entries(find(root, source.options["vocabulary"]))
     _insist(card, found, wanted)
     meta = {**about, **found}
     with atomic_folder(folder) as temporary:
@@ -269,7 +292,10 @@ def _splits(source: Source, root: Path) -> tuple[Split, Split, dict[str, Split],
 
 def _tfidf(texts: list[list[str]], settings: Mapping[str, Any]) -> list[sparse.csr_matrix]:
     vectoriser = TfidfVectorizer(dtype=np.float32, **settings)
-    first = sparse.csr_matrix(vectoriser.fit_transform(texts[0]))
+    try:
+        first = sparse.csr_matrix(vectoriser.fit_transform(texts[0]))
+    except ValueError as error:
+        raise DataError(f"no features can be made of the training texts: {error}") from error
     matrices = [first, *(sparse.csr_matrix(vectoriser.transform(more)) for more in texts[1:])]
     for matrix in matrices:
         matrix.sort_indices()

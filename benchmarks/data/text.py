@@ -111,7 +111,8 @@ def tokenise(
         for number, texts in enumerate(splits)
         for start in range(0, len(texts), _DOCUMENTS_PER_JOB)
     ]
-    work = Parallel(n_jobs=jobs, return_as="generator")(
+    # One process for little work: starting more takes longer than a batch.
+    work = Parallel(n_jobs=1 if len(batches) < 4 else jobs, return_as="generator")(
         delayed(_batch)(texts, already) for _, texts in batches
     )
     counted: list[tuple[int, list[str], np.ndarray, np.ndarray]] = []

@@ -32,6 +32,8 @@ def unpack(archive: str | Path, folder: str | Path, limit: int = SIZE_LIMIT) -> 
     folder.mkdir(parents=True, exist_ok=True)
     budget = _Budget(archive, limit)
     try:
+        if archive.stat().st_size == 0:
+            raise EOFError("it is empty")
         if archive.name.endswith(".zip"):
             _unzip(archive, folder, budget)
         elif archive.name.endswith(_TAR):
@@ -70,7 +72,7 @@ class _Budget:
         if self.left < 0:
             raise UnpackError(f"{self.archive}: unpacks to more than {self.limit:,} bytes")
 
-    def copy(self, source: IO[bytes], target: Path) -> None:
+    def copy(self, source: IO[bytes] | gzip.GzipFile, target: Path) -> None:
         with target.open("wb") as out:
             while chunk := source.read(_CHUNK):
                 self.spend(len(chunk))

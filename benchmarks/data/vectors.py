@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.atomic import atomic_folder, write_json
 from benchmarks.data.errors import DataError, FormatError
-from benchmarks.data.formats import find
+from benchmarks.data.parts import find
 
 VECTORS, WORDS = "vectors.npy", "vocabulary.txt"
 
@@ -51,7 +51,7 @@ def read_npy(options: Mapping[str, Any], root: Path) -> tuple[list[str], np.ndar
 
 
 def read_glove(options: Mapping[str, Any], root: Path) -> tuple[list[str], np.ndarray]:
-    """GloVe's text form, ``word v1 v2 ...``; words may hold spaces, so vectors count from the end."""
+    """GloVe's text form, ``word v1 v2 ...``; words may hold spaces, numbers may not."""
     path = find(root, options["vectors"])
     with path.open(encoding="utf-8") as stream:
         first = stream.readline().rstrip("\n").split(" ")

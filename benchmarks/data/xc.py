@@ -94,11 +94,16 @@ def read_xc(
     those of ``float`` rounded to float32. Raises :class:`FormatError` on anything else.
     """
     path = Path(path)
-    bow, labels = _read(
+    bow, labels, header = _read(
         path, True, n_features, n_labels, first_feature, first_label, repeated, threads
     )
     assert labels is not None
-    meta = {"source": str(path), "n_features": bow.shape[1], "n_labels": labels.shape[1]}
+    meta = {
+        "source": str(path),
+        "header": header,
+        "n_features": bow.shape[1],
+        "n_labels": labels.shape[1],
+    }
     return Split(Inputs(bow=bow), labels, meta)
 
 
@@ -107,7 +112,7 @@ def read_matrix(
 ) -> sparse.csr_matrix:
     """Read a sparse matrix in the XC repository's ``trn_X_Y.txt`` form: ``rows columns``, then
     ``column:value ...`` on each line."""
-    matrix, _ = _read(Path(path), False, n_columns, None, 0, 0, "error", threads)
+    matrix, _, _ = _read(Path(path), False, n_columns, None, 0, 0, "error", threads)
     return matrix
 
 
@@ -120,7 +125,7 @@ def _read(
     first_label: int,
     repeated: Repeated,
     threads: int | None,
-) -> tuple[sparse.csr_matrix, sparse.csr_matrix | None]:
+) -> tuple[sparse.csr_matrix, sparse.csr_matrix | None, bool]:
     if repeated not in ("error", "sum"):
         raise ValueError(f"repeated is {repeated!r}; it can be 'error' or 'sum'")
     workers = threads or len(os.sched_getaffinity(0))
@@ -160,7 +165,7 @@ def _read(
             block = next(blocks, None)
         while pending:
             collect()
-    return _join(path, pieces, layout)
+    return *_join(path, pieces, layout), header is not None
 
 
 def _open(path: Path) -> IO[bytes]:

@@ -221,7 +221,7 @@ numbers = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(numbers, min_size=1, max_size=30))
 @example(["1e-46", "7.1e-46", "1.17549435e-38", "1e-400", "-0", "0e999", "123456789012345678901"])
 @example(["0." + "0" * 50 + "1", "1" + "0" * 30, "16777217", "16777217.0000000000000000000001"])
@@ -269,7 +269,7 @@ def damaged(draw: st.DrawFn) -> bytes:
     return bytes(text)
 
 
-@settings(max_examples=800, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(damaged())
 def test_fuzz_against_the_plain_reader(
     tmp_path_factory: pytest.TempPathFactory, content: bytes

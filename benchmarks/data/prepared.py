@@ -54,11 +54,24 @@ class Texts(Sequence[str]):
         return bytes(self.utf8[self.offsets[index] : self.offsets[index + 1]]).decode("utf-8")
 
 
-def write(folder: str | Path, train: Split, test: Split, meta: Mapping[str, Any]) -> None:
-    """Write both splits and what is known of them; the folder appears whole or not at all."""
+def write(
+    folder: str | Path,
+    train: Split,
+    test: Split,
+    meta: Mapping[str, Any],
+    *,
+    extra: Mapping[str, Split] | None = None,
+    files: Mapping[str, str] | None = None,
+) -> None:
+    """Write both splits and what is known of them; the folder appears whole or not at all.
+
+    ``extra`` are further splits (``dev``), for :func:`open_extra`; ``files`` are texts to put
+    beside the arrays, by name.
+    """
     with atomic_folder(folder) as temporary:
         digest = hashlib.sha256()
-        for name, split in zip(SPLITS, (train, test), strict=True):
+        splits = {**dict(zip(SPLITS, (train, test), strict=True)), **(extra or {})}
+        for name, split in splits.items():
             for part, array in _arrays(split):
                 np.save(temporary / f"{name}.{part}.npy", array)
                 digest.update(f"{name}.{part} {array.dtype} {array.shape}".encode())
@@ -67,12 +80,15 @@ def write(folder: str | Path, train: Split, test: Split, meta: Mapping[str, Any]
             words = "\n".join(train.inputs.tokens.vocabulary)
             (temporary / "vocabulary.txt").write_text(words, encoding="utf-8")
             digest.update(words.encode())
+        for name, text in (files or {}).items():
+            (temporary / name).write_text(text, encoding="utf-8")
         bow = train.inputs.bow
         facts = {
             "format": FORMAT,
             **meta,
             "n_train": len(train),
             "n_test": len(test),
+            **{f"n_{name}": len(split) for name, split in (extra or {}).items()},
             "n_features": None if bow is None else int(bow.shape[1]),
             "n_labels": train.n_labels,
             "inputs": sorted(train.inputs.kinds),
@@ -99,11 +115,24 @@ def open_prepared(folder: str | Path) -> tuple[Split, Split]:
     """Train and test of a prepared folder, memory-mapped read-only."""
     folder = Path(folder)
     meta = read_meta(folder)
-    vocabulary: list[str] | None = None
-    if "tokens" in meta["inputs"]:
-        vocabulary = (folder / "vocabulary.txt").read_text(encoding="utf-8").split("\n")
+    vocabulary = _vocabulary(folder, meta)
     train, test = (_open_split(folder, name, meta, vocabulary) for name in SPLITS)
     return train, test
+
+
+def open_extra(folder: str | Path, name: str) -> Split:
+    """A further split of a prepared folder, such as ``dev``."""
+    folder = Path(folder)
+    meta = read_meta(folder)
+    if f"n_{name}" not in meta or name in ("features", "labels"):
+        raise KeyError(f"{folder} has no split {name!r}")
+    return _open_split(folder, name, meta, _vocabulary(folder, meta))
+
+
+def _vocabulary(folder: Path, meta: Mapping[str, Any]) -> list[str] | None:
+    if "tokens" not in meta["inputs"]:
+        return None
+    return (folder / "vocabulary.txt").read_text(encoding="utf-8").split("\n")
 
 
 def _open_split(

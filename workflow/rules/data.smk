@@ -1,11 +1,81 @@
+# Datasets: fetched, checked, prepared; their statistics beside the papers' tables.
+from benchmarks.data.cards import all_cards
+from benchmarks.dataset_tables import TABLES as DATASET_TABLES
+
+USER_CARDS = SETTINGS["define"]["datasets"]
+DATASET_FIGURES = ["label_frequencies", "label_distributions", "inverse_propensities"]
+
+
+def get_dataset_code(wildcards):
+    if wildcards.dataset in SYNTHETIC:
+        return code_digest("benchmarks.data.synthetic", "benchmarks.data.prepared")
+    return code_digest("benchmarks.data.prepare")
+
+
+def get_card_digest(wildcards):
+    if wildcards.dataset in SYNTHETIC:
+        return None
+    return all_cards(USER_CARDS)[wildcards.dataset].digest()
+
+
 rule prepare:
     output:
-        "results/data/{dataset}/meta.json",
+        # Kept while the job runs: a folder that is ready is not made twice.
+        update("results/data/{dataset}/meta.json"),
     log:
         "results/logs/prepare/{dataset}.log",
     conda:
         "../../environment.yml"
     params:
-        code=code_digest("benchmarks.data.synthetic", "benchmarks.data.prepared"),
+        card=get_card_digest,
+        code=get_dataset_code,
+        cards=USER_CARDS,
+        mirror=SETTINGS["mirror"],
     script:
         "../scripts/prepare.py"
+
+
+# Never fails: a dataset that cannot be had is a record that says what is missing. The records
+# are temporary, so that every `snakemake datasets` looks again.
+rule dataset_status:
+    output:
+        temp("results/data/{dataset}.status.json"),
+    log:
+        "results/logs/dataset_status/{dataset}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        cards=USER_CARDS,
+        mirror=SETTINGS["mirror"],
+    script:
+        "../scripts/dataset_status.py"
+
+
+rule datasets:
+    input:
+        expand("results/data/{dataset}.status.json", dataset=all_cards(USER_CARDS)),
+    log:
+        "results/logs/datasets.log",
+    conda:
+        "../../environment.yml"
+    script:
+        "../scripts/datasets.py"
+
+
+rule dataset_statistics:
+    input:
+        expand("results/data/{dataset}/meta.json", dataset=get_datasets()),
+    output:
+        expand(
+            "results/tables/datasets_{paper}.{ext}", paper=DATASET_TABLES, ext=TABLE_FORMATS
+        ),
+        expand("results/tables/datasets.{ext}", ext=TABLE_FORMATS),
+        expand("figures/{figure}.{ext}", figure=DATASET_FIGURES, ext=FIGURE_FORMATS),
+    log:
+        "results/logs/dataset_statistics.log",
+    conda:
+        "../../environment.yml"
+    params:
+        code=code_digest("benchmarks.dataset_tables", "benchmarks.dataset_figures"),
+    script:
+        "../scripts/dataset_stats.py"

@@ -1,0 +1,196 @@
+"""Dataset cards: what is known of each dataset, as data.
+
+The project's own cards are ``benchmarks/datasets/*.yaml``; a user's come from the ``define``
+section of the configuration and are checked against the same schema.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from benchmarks.data.errors import UnknownNameError
+from benchmarks.schema import validate
+
+FOLDER = Path(__file__).parents[1] / "datasets"
+SCHEMA = Path(__file__).parents[1] / "schemas" / "dataset.schema.yaml"
+DEFAULT_TFIDF = {"sublinear_tf": True, "max_features": 200_000}
+
+Part = str | list[str] | dict[str, str]
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file to fetch, what it must be, and where it can be had (best first)."""
+
+    name: str
+    size: int | None = None
+    sha256: str | None = None
+    md5: str | None = None
+    git_blob: str | None = None
+    origins: tuple[str, ...] = ()
+
+    @property
+    def checksum_known(self) -> bool:
+        """Whether the card can tell the right file from a wrong one."""
+        return any((self.sha256, self.md5, self.git_blob))
+
+
+@dataclass(frozen=True)
+class Source:
+    """One whole way to a dataset: files to fetch and how to read what is in them."""
+
+    id: str
+    files: tuple[RemoteFile, ...]
+    format: str
+    train: Part | None = None
+    test: Part | None = None
+    dev: Part | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    verify: Mapping[str, str] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Card:
+    """A checked dataset card."""
+
+    name: str
+    kind: str
+    A: float
+    B: float
+    counts: Mapping[str, int]
+    sources: tuple[Source, ...]
+    facts: Mapping[str, Any]
+    """Title, homepage, licence, citation, notes, as far as given."""
+    aliases: Mapping[str, list[str]]
+    subset_of: str | None = None
+    unavailable: str | None = None
+    reference: Mapping[str, float] = field(default_factory=dict)
+    """Averages as the publisher states them."""
+    label_matrices: Mapping[str, str] | None = None
+    """Where the labels alone can be had: ``of`` (a dataset of files), ``train``, ``test``."""
+
+    def digest(self) -> str:
+        """Changes when what is prepared from the card would; notes and titles do not count.
+
+        Local files count with their size and time, so that edited data are prepared again.
+        """
+        about: list[Any] = [self.name, self.A, self.B, sorted(self.counts.items())]
+        for source in self.sources:
+            about.append([source.format, source.train, source.test, source.dev])
+            about.append([dict(source.options), dict(source.counts)])
+            about.append([f.sha256 or f.md5 or f.git_blob or f.name for f in source.files])
+            if not source.files:
+                about.append([_stamp(Path(path)) for path in local_paths(source)])
+        return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+
+
+def local_paths(source: Source) -> list[str]:
+    """Every file a source without downloads reads."""
+    found: list[str] = []
+    for part in (source.train, source.test, source.dev):
+        if isinstance(part, str):
+            found.append(part)
+        elif isinstance(part, list):
+            found.extend(part)
+        elif part is not None:
+            found.extend(part.values())
+    return found
+
+
+def _stamp(path: Path) -> list[Any]:
+    if not path.exists():
+        return [str(path), None]
+    status = path.stat()
+    return [str(path), status.st_size, status.st_mtime_ns]
+
+
+def all_cards(user: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Card]:
+    """Every card by name: the project's, and the user's over them."""
+    cards = dict(_own_cards())
+    for name, document in (user or {}).items():
+        cards[name] = user_card(name, document)
+    return cards
+
+
+def load_card(name: str, user: Mapping[str, Mapping[str, Any]] | None = None) -> Card:
+    """The card of one dataset; an unknown name gives an error with the nearest known ones."""
+    if user and name in user:
+        return user_card(name, user[name])
+    cards = _own_cards()
+    if name not in cards:
+        raise unknown_name(name, [*(user or {}), *cards])
+    return cards[name]
+
+
+def unknown_name(name: str, known: Iterable[str]) -> UnknownNameError:
+    """The error for a name that is no dataset's."""
+    names = sorted(known, key=str.lower)
+    folded = {other.lower(): other for other in names}
+    near = [folded[n] for n in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    return UnknownNameError(f"no dataset {name!r}.{hint} Known are: {', '.join(names)}")
+
+
+def user_card(name: str, document: Mapping[str, Any]) -> Card:
+    """A card from the user's configuration; its paths are relative to the working folder."""
+    return _card({"name": name, **document}, f"the card of dataset {name!r}")
+
+
+@lru_cache(maxsize=1)
+def _own_cards() -> dict[str, Card]:
+    cards = {}
+    for path in sorted(FOLDER.glob("*.yaml")):
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        card = _card(document, str(path))
+        if card.name != path.stem:
+            raise ValueError(f"{path}: the card's name is {card.name!r}, the file's {path.stem!r}")
+        cards[card.name] = card
+    return cards
+
+
+def _card(document: Mapping[str, Any], where: str) -> Card:
+    checked = validate(dict(document), SCHEMA, where)
+    facts = {
+        key: checked[key]
+        for key in ("title", "homepage", "licence", "citation", "notes")
+        if checked.get(key)
+    }
+    if "format" in checked:
+        own = {k: checked[k] for k in ("format", "train", "test", "dev", "options") if k in checked}
+        sources = [_source({"id": "local", "files": [], **own})]
+    else:
+        sources = [_source(entry) for entry in checked.get("sources", [])]
+    return Card(
+        name=checked["name"],
+        kind=checked["kind"],
+        A=checked["propensity"]["A"],
+        B=checked["propensity"]["B"],
+        counts=checked["counts"],
+        sources=tuple(sources),
+        facts=facts,
+        aliases=checked["aliases"],
+        subset_of=checked.get("subset_of"),
+        unavailable=checked.get("unavailable"),
+        reference=checked["reference"],
+        label_matrices=checked.get("label_matrices"),
+    )
+
+
+def _source(entry: Mapping[str, Any]) -> Source:
+    files = tuple(
+        RemoteFile(**{k: v for k, v in f.items() if k != "from"}, origins=tuple(f.get("from", ())))
+        for f in entry["files"]
+    )
+    rest = {key: value for key, value in entry.items() if key != "files"}
+    rest.setdefault("id", entry["format"])
+    return Source(files=files, **rest)

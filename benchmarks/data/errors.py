@@ -1,0 +1,27 @@
+"""What can be wrong with data, said so that a user can act on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class DataError(ValueError):
+    """The data, or what was said about them, are not as they must be."""
+
+
+class FormatError(DataError):
+    """A file that does not follow its format: where, what, and what to do."""
+
+    def __init__(self, path: str | Path, line: int | None, problem: str, remedy: str) -> None:
+        self.path = Path(path)
+        self.line = line
+        place = f"{path}" if line is None else f"{path}, line {line}"
+        super().__init__(f"{place}: {problem}. {remedy}")
+
+
+class UnknownNameError(DataError, LookupError):
+    """A dataset that no card describes."""
+
+
+class UnavailableError(DataError):
+    """A dataset that no source at hand can give: what to get, from where, where to put it."""

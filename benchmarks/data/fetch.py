@@ -1,0 +1,355 @@
+"""Files from a mirror or the web: resumed, retried, checked before anyone sees them.
+
+A download grows as ``.NAME.part`` in the cache and gets its name only once its size and
+checksum are right. Where a card knows no checksum, the one of the first file that led to a
+whole dataset is kept in ``checksums.json`` and holds from then on.
+
+Google Drive is asked through the same code; only its confirmation page is read by gdown, which
+follows Google's changes to that page. gdown's own downloader is not used, as it would be a
+second way to resume, retry and check.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+from gdown.download import get_url_from_gdrive_confirmation
+from gdown.exceptions import FileURLRetrievalError
+from tqdm import tqdm
+
+from benchmarks.atomic import write_json
+from benchmarks.data.cards import RemoteFile
+from benchmarks.data.errors import DataError, UnavailableError
+
+LOCK_FILE = "checksums.json"
+GDRIVE = "https://drive.usercontent.google.com/download?id={}&export=download&confirm=t"
+CHUNK = 1 << 20
+_RETRY_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to try."""
+
+    attempts: int = 4
+    first_wait_s: float = 0.5
+    connect_s: float = 5.0
+    read_s: float = 30.0
+
+    def waits(self) -> Iterator[float]:
+        """Seconds before each further attempt, doubling, with jitter against stampedes."""
+        for attempt in range(self.attempts - 1):
+            yield self.first_wait_s * 2**attempt * random.uniform(0.8, 1.2)
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A file that is what it should be, as far as anyone knows."""
+
+    path: Path
+    sha256: str
+    origin: str
+
+
+class _SourceError(DataError):
+    """One origin failed; another may do."""
+
+
+class _TryAgainError(DataError):
+    """This origin failed in a way that may pass."""
+
+
+def fetch(
+    file: RemoteFile,
+    cache: str | Path,
+    mirror: str | None = None,
+    patience: Patience | None = None,
+) -> Fetched:
+    """The file, from the cache, the mirror, or its origins in order of preference.
+
+    ``mirror`` is a folder or a web address that holds files under their own names. Raises
+    :class:`UnavailableError` that says what to get, from where, and where to put it.
+    """
+    cache = Path(cache)
+    cache.mkdir(parents=True, exist_ok=True)
+    patience = patience or Patience()
+    failures: list[str] = []
+    with _exclusive(cache / f".{file.name}.lock"):
+        kept = cache / file.name
+        if kept.exists():
+            try:
+                return Fetched(kept, _check(kept, file, cache), str(kept))
+            except _SourceError as error:
+                failures.append(f"{kept}: {error}")
+        for origin in _origins(file, mirror):
+            try:
+                if not _is_web(origin):
+                    path = Path(origin)
+                    if not path.exists():
+                        failures.append(f"{path}: there is no such file")
+                        continue
+                    return Fetched(path, _check(path, file, cache), origin)
+                part = _download(origin, file, cache, patience)
+                try:
+                    sha256 = _check(part, file, cache)
+                except _SourceError:
+                    part.unlink()
+                    raise
+                part.replace(kept)
+                return Fetched(kept, sha256, origin)
+            except _SourceError as error:
+                failures.append(f"{origin}: {error}")
+    raise UnavailableError(_advice(file, cache, mirror, failures))
+
+
+def record(file: RemoteFile, fetched: Fetched, cache: str | Path) -> None:
+    """Keep the checksum of a file that proved right and whose card knows none."""
+    if file.checksum_known:
+        return
+    path = Path(cache) / LOCK_FILE
+    with _exclusive(Path(cache) / f".{LOCK_FILE}.lock"):
+        known = _recorded(Path(cache))
+        known[file.name] = {
+            "sha256": fetched.sha256,
+            "size": fetched.path.stat().st_size,
+            "origin": fetched.origin,
+        }
+        write_json(path, dict(sorted(known.items())))
+
+
+def git_blob(path: str | Path) -> str:
+    """The id git gives a file's content."""
+    digest = hashlib.sha1(b"blob %d\0" % Path(path).stat().st_size)
+    _feed(path, digest)
+    return digest.hexdigest()
+
+
+def _origins(file: RemoteFile, mirror: str | None) -> Iterator[str]:
+    if mirror:
+        if _is_web(mirror):
+            yield f"{mirror.rstrip('/')}/{quote(file.name)}"
+        else:
+            yield str(Path(mirror) / file.name)
+    yield from file.origins
+
+
+def _is_web(origin: str) -> bool:
+    return origin.startswith(("http://", "https://", "gdrive:"))
+
+
+def _check(path: Path, file: RemoteFile, cache: Path) -> str:
+    """The sha256 of a file that has the size and checksum it must have."""
+    size = path.stat().st_size
+    if file.size is not None and size != file.size:
+        raise _SourceError(f"has {size:,} bytes instead of {file.size:,}")
+    digests = {"sha256": hashlib.sha256()}
+    if file.md5:
+        digests["md5"] = hashlib.md5(usedforsecurity=False)
+    if file.git_blob:
+        digests["git_blob"] = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+    _feed(path, *digests.values())
+    for kind, digest in digests.items():
+        wanted = getattr(file, kind)
+        if wanted and digest.hexdigest() != wanted:
+            raise _SourceError(f"its {kind} is {digest.hexdigest()} instead of {wanted}")
+    sha256 = digests["sha256"].hexdigest()
+    if not file.checksum_known:
+        known = _recorded(cache).get(file.name)
+        if known is not None and known["sha256"] != sha256:
+            raise _SourceError(
+                f"differs from the file first used (sha256 {known['sha256']} in "
+                f"{cache / LOCK_FILE}; delete that entry if the change is meant)"
+            )
+        with path.open("rb") as stream:
+            start = stream.read(512)
+        if _is_page(start, file.name):
+            raise _SourceError("is a web page, not the file")
+    return sha256
+
+
+def _feed(path: str | Path, *digests: hashlib._Hash) -> None:
+    with Path(path).open("rb") as stream:
+        while chunk := stream.read(CHUNK):
+            for digest in digests:
+                digest.update(chunk)
+
+
+def _recorded(cache: Path) -> dict[str, dict[str, object]]:
+    path = cache / LOCK_FILE
+    if not path.exists():
+        return {}
+    known: dict[str, dict[str, object]] = json.loads(path.read_text(encoding="utf-8"))
+    return known
+
+
+def _is_page(start: bytes, name: str) -> bool:
+    head = start.lstrip().lower()
+    return head.startswith((b"<!doctype html", b"<html")) and not name.endswith((".html", ".htm"))
+
+
+@dataclass(frozen=True)
+class _Download:
+    """One file on its way from one address; ``notes`` say what the part is a part of."""
+
+    file: RemoteFile
+    url: str
+    on_drive: bool
+    part: Path
+    notes: Path
+
+    def validator(self) -> str | None:
+        """What the server called the version that the part belongs to."""
+        value = json.loads(self.notes.read_text(encoding="utf-8"))["validator"]
+        return None if value is None else str(value)
+
+    def note(self, validator: str | None) -> None:
+        write_json(self.notes, {"url": self.url, "validator": validator})
+
+    def begin(self) -> None:
+        """Start over unless the part was begun from this very address."""
+        try:
+            begun = json.loads(self.notes.read_text(encoding="utf-8"))["url"] == self.url
+        except (FileNotFoundError, json.JSONDecodeError, KeyError):
+            begun = False
+        if not begun:
+            self.part.unlink(missing_ok=True)
+            self.note(None)
+
+
+def _download(origin: str, file: RemoteFile, cache: Path, patience: Patience) -> Path:
+    """The whole file as a part of the cache, after as many attempts as patience allows."""
+    on_drive = origin.startswith("gdrive:")
+    url = GDRIVE.format(origin.removeprefix("gdrive:")) if on_drive else origin
+    part = cache / f".{file.name}.part"
+    job = _Download(file, url, on_drive, part, cache / f".{file.name}.part.json")
+    job.begin()
+    timeout = httpx.Timeout(patience.read_s, connect=patience.connect_s)
+    waits = patience.waits()
+    with httpx.Client(timeout=timeout, follow_redirects=True) as client:
+        while True:
+            try:
+                _transfer(client, job)
+                job.notes.unlink()
+                return part
+            except (_TryAgainError, httpx.TransportError) as error:
+                wait = next(waits, None)
+                reason = str(error) or type(error).__name__
+                if wait is None:
+                    raise _SourceError(f"{reason} (gave up)") from error
+                if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+                    waits = iter(())  # no address or no answer: one more try is enough
+                time.sleep(wait)
+
+
+def _transfer(client: httpx.Client, job: _Download) -> None:
+    """One request; picks up where the part ends if the server can."""
+    have = job.part.stat().st_size if job.part.exists() else 0
+    headers = {"Accept-Encoding": "identity"}
+    validator = job.validator()
+    # Without a validator only a checksum can tell that both parts are of one file.
+    if have and (validator or job.file.checksum_known):
+        headers["Range"] = f"bytes={have}-"
+        if validator:
+            headers["If-Range"] = validator
+    with client.stream("GET", job.url, headers=headers) as response:
+        if response.status_code == 416:
+            job.part.unlink(missing_ok=True)
+            raise _TryAgainError("the server has less than was already downloaded")
+        _refuse_errors(response)
+        if _is_web_page(response, job.file):
+            if not job.on_drive:
+                raise _SourceError("a web page came instead of the file")
+            response.read()
+            _confirm(client, response.text, job)
+            return
+        resumed = response.status_code == 206 and have > 0
+        if resumed and not response.headers.get("content-range", "").startswith(f"bytes {have}-"):
+            job.part.unlink()
+            raise _TryAgainError("the server resumed at the wrong place")
+        validator = response.headers.get("etag") or response.headers.get("last-modified")
+        # A weak tag does not promise the same bytes.
+        job.note(None if validator and validator.startswith("W/") else validator)
+        _save(response, job, have if resumed else 0)
+
+
+def _refuse_errors(response: httpx.Response) -> None:
+    if response.status_code in _RETRY_STATUS:
+        raise _TryAgainError(f"the server answered {response.status_code}")
+    if response.status_code >= 400:
+        raise _SourceError(f"the server answered {response.status_code}")
+
+
+def _is_web_page(response: httpx.Response, file: RemoteFile) -> bool:
+    page = "text/html" in response.headers.get("content-type", "")
+    return page and not file.name.endswith((".html", ".htm"))
+
+
+def _confirm(client: httpx.Client, page: str, job: _Download) -> None:
+    """Answer Google Drive's question about files too large for its virus scan."""
+    try:
+        url = get_url_from_gdrive_confirmation(page)
+    except FileURLRetrievalError as error:
+        raise _SourceError(f"Google Drive does not give the file: {error}") from error
+    with client.stream("GET", url, headers={"Accept-Encoding": "identity"}) as response:
+        _refuse_errors(response)
+        if _is_web_page(response, job.file):
+            raise _SourceError("Google Drive asked again instead of sending the file")
+        _save(response, job, 0)
+
+
+def _save(response: httpx.Response, job: _Download, have: int) -> None:
+    length = response.headers.get("content-length")
+    total = have + int(length) if length and length.isdigit() else None
+    size = job.file.size
+    if size is not None and total is not None and total != size:
+        raise _SourceError(f"the server offers {total:,} bytes instead of {size:,}")
+    with (
+        job.part.open("ab" if have else "wb") as out,
+        # disable=None: no bar where stderr is no terminal.
+        tqdm(
+            total=total, initial=have, unit="B", unit_scale=True, desc=job.file.name, disable=None
+        ) as bar,
+    ):
+        # Raw: what came before a cut is kept, and no .gz is unpacked on the way.
+        for chunk in response.iter_raw():
+            have += len(chunk)
+            if size is not None and have > size:
+                raise _SourceError(f"the server sends more than the {size:,} bytes expected")
+            out.write(chunk)
+            bar.update(len(chunk))
+    if total is not None and have != total:
+        raise _TryAgainError(f"the connection closed after {have:,} of {total:,} bytes")
+
+
+@contextmanager
+def _exclusive(path: Path) -> Iterator[None]:
+    """One process at a time; the lock goes with the process."""
+    with path.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _advice(file: RemoteFile, cache: Path, mirror: str | None, failures: list[str]) -> str:
+    tried = "".join(f"\n  tried {failure}" for failure in failures)
+    web = [
+        f"https://drive.google.com/uc?id={o.removeprefix('gdrive:')}"
+        if o.startswith("gdrive:")
+        else o
+        for o in file.origins
+    ]
+    where = f" from {' or '.join(web)}" if web else " from a mirror that has it"
+    place = f"put it at {cache / file.name}"
+    if mirror is None:
+        place += ", or set TAILTABLES_MIRROR (or mirror: in the config) to a folder or address "
+        place += f"that holds {file.name}"
+    return f"{file.name} could not be had.{tried}\n  Get it{where} and {place}."

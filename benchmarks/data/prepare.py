@@ -1,0 +1,309 @@
+"""From a card to a prepared folder: fetch, verify, unpack, read, check the counts, write."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from benchmarks.atomic import atomic_folder, write_json
+from benchmarks.data import facts, formats, vectors
+from benchmarks.data.cards import (
+    DEFAULT_TFIDF,
+    Card,
+    RemoteFile,
+    Source,
+    all_cards,
+    load_card,
+    unknown_name,
+)
+from benchmarks.data.errors import DataError, UnavailableError
+from benchmarks.data.fetch import Fetched, Patience, fetch, git_blob, record
+from benchmarks.data.parts import find
+from benchmarks.data.prepared import FORMAT, read_meta, write
+from benchmarks.data.split import Inputs, Split
+from benchmarks.data.text import tokenise
+from benchmarks.data.unpack import unpack
+
+MIRROR_VARIABLE = "TAILTABLES_MIRROR"
+DATA_FOLDER = Path("results/data")
+VERSION = 1
+"""Raise it when the same card would give other arrays or facts: all is then prepared again."""
+
+
+def configured_mirror(setting: str | None = None) -> str | None:
+    """The mirror: what the configuration says, else the environment variable, else none."""
+    return setting or os.environ.get(MIRROR_VARIABLE) or None
+
+
+def ensure(
+    name: str,
+    root: str | Path = DATA_FOLDER,
+    mirror: str | None = None,
+    cards: Mapping[str, Mapping[str, Any]] | None = None,
+    patience: Patience | None = None,
+) -> Path:
+    """The prepared folder of a dataset, made now if it is not there or its card has changed.
+
+    ``cards`` are the user's own cards by name. Synthetic corpora are written like any other.
+    """
+    from benchmarks.data import synthetic
+
+    folder = Path(root) / name
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    is_synthetic = name in synthetic.NAMES and name not in (cards or {})
+    with _exclusive(folder.parent / f".{name}.lock"):
+        if is_synthetic:
+            wanted = f"{VERSION} {name}"
+            if not _is_ready(folder, wanted):
+                train, test = synthetic.generate(name)
+                about = {**facts.count(train, test), **train.meta, "prepared_from": wanted}
+                write(folder, train, test, about)
+            return folder
+        if name not in all_cards(cards):
+            raise unknown_name(name, [*synthetic.NAMES, *all_cards(cards)])
+        card = load_card(name, cards)
+        if not _is_ready(folder, f"{VERSION} {card.digest()}"):
+            prepare(card, folder, configured_mirror(mirror), patience=patience)
+    return folder
+
+
+def _is_ready(folder: Path, prepared_from: str) -> bool:
+    if not (folder / "meta.json").exists():
+        return False
+    try:
+        return bool(read_meta(folder).get("prepared_from") == prepared_from)
+    except ValueError:  # another format, or no JSON: made again
+        return False
+
+
+def prepare(
+    card: Card,
+    folder: str | Path,
+    mirror: str | None = None,
+    cache: str | Path | None = None,
+    patience: Patience | None = None,
+) -> dict[str, Any]:
+    """Prepare one dataset and return its ``meta.json``.
+
+    Sources are tried in the card's order, those that a local mirror holds whole before others.
+    The folder appears only if every count is right.
+    """
+    folder = Path(folder)
+    cache = Path(cache) if cache is not None else folder.parent.parent / "downloads"
+    if card.unavailable:
+        raise UnavailableError(f"{card.name} cannot be had: {card.unavailable}")
+    failures: list[DataError] = []
+    for source in _by_nearness(card.sources, mirror):
+        try:
+            return _prepare_from(source, card, folder, mirror, cache, patience)
+        except DataError as error:
+            failures.append(error)
+    reasons = "\n".join(str(error) for error in failures)
+    kind = UnavailableError if all(isinstance(e, UnavailableError) for e in failures) else DataError
+    raise kind(f"{card.name}: {reasons}")
+
+
+def status(
+    name: str,
+    root: str | Path = DATA_FOLDER,
+    mirror: str | None = None,
+    cards: Mapping[str, Mapping[str, Any]] | None = None,
+    patience: Patience | None = None,
+) -> dict[str, Any]:
+    """Prepare a dataset if it can be had, and record that it is there, or what is missing.
+
+    Keys: dataset, status (``ready``, ``unavailable`` or ``error``), reason, counts.
+    """
+    try:
+        folder = ensure(name, root, mirror, cards, patience)
+    except UnavailableError as error:
+        return {"dataset": name, "status": "unavailable", "reason": str(error), "counts": {}}
+    except (DataError, OSError) as error:
+        return {"dataset": name, "status": "error", "reason": str(error), "counts": {}}
+    meta = read_meta(folder)
+    shown = ("n_train", "n_dev", "n_test", "n_features", "n_labels", "n_words", "dimensions")
+    counts = {key: meta[key] for key in shown if meta.get(key) is not None}
+    return {"dataset": name, "status": "ready", "reason": "", "counts": counts}
+
+
+def status_table(records: list[dict[str, Any]]) -> str:
+    """What is ready, then what is missing and how to get it, as text."""
+    lines = []
+    for record_ in sorted(records, key=lambda r: (r["status"] != "ready", r["dataset"].lower())):
+        counts = ", ".join(f"{key} {value:,}" for key, value in record_["counts"].items())
+        lines.append(f"{record_['dataset']:<22} {record_['status']:<12} {counts}".rstrip())
+        lines.extend(f"    {line}" for line in record_["reason"].splitlines())
+    ready = sum(r["status"] == "ready" for r in records)
+    return "\n".join([*lines, f"{ready} of {len(records)} datasets are ready"])
+
+
+def _by_nearness(sources: tuple[Source, ...], mirror: str | None) -> list[Source]:
+    if not mirror or mirror.startswith(("http://", "https://")):
+        return list(sources)
+    held = [all((Path(mirror) / f.name).exists() for f in s.files) for s in sources]
+    return [s for s, h in zip(sources, held, strict=True) if h] + [
+        s for s, h in zip(sources, held, strict=True) if not h
+    ]
+
+
+def _prepare_from(
+    source: Source,
+    card: Card,
+    folder: Path,
+    mirror: str | None,
+    cache: Path,
+    patience: Patience | None,
+) -> dict[str, Any]:
+    fetched = [(file, fetch(file, cache, mirror, patience)) for file in source.files]
+    if not source.files:
+        return _write(source, card, folder, Path.cwd(), fetched)
+    with tempfile.TemporaryDirectory(prefix=".unpack-", dir=cache) as temporary:
+        root = Path(temporary)
+        try:
+            for _, found in fetched:
+                unpack(found.path, root)
+            _verify(source, root)
+            meta = _write(source, card, folder, root, fetched)
+        except DataError:
+            _set_aside(fetched, cache)
+            raise
+    for file, found in fetched:
+        record(file, found, cache)
+    return meta
+
+
+def _set_aside(fetched: list[tuple[RemoteFile, Fetched]], cache: Path) -> None:
+    """A file whose checksum nobody knows and that proved bad must not be taken again."""
+    for file, found in fetched:
+        if not file.checksum_known and found.path.parent == cache:
+            found.path.replace(cache / f"{file.name}.rejected")
+
+
+def _verify(source: Source, root: Path) -> None:
+    for pattern, wanted in source.verify.items():
+        path = find(root, pattern)
+        if git_blob(path) != wanted:
+            raise DataError(f"{path.relative_to(root)}: its git blob id is not {wanted}")
+
+
+def _write(
+    source: Source,
+    card: Card,
+    folder: Path,
+    root: Path,
+    fetched: list[tuple[RemoteFile, Fetched]],
+) -> dict[str, Any]:
+    about: dict[str, Any] = {
+        "name": card.name,
+        "kind": card.kind,
+        "source": f"{source.id}: {', '.join(f.name for f in source.files) or source.train}",
+        "files": [{"name": file.name, "sha256": found.sha256} for file, found in fetched],
+        "prepared_from": f"{VERSION} {card.digest()}",
+        "subset_of": card.subset_of,
+        **card.facts,
+    }
+    wanted = {**card.counts, **source.counts}
+    if card.kind == "vectors":
+        read = vectors.read_glove if source.format == "glove-text" else vectors.read_npy
+        words, values = read(source.options, root)
+        _insist(card, {"n_words": len(words), "dimensions": values.shape[1]}, wanted)
+        meta = vectors.write_vectors(folder, words, values, {"format": FORMAT, **about})
+    elif card.kind == "files":
+        meta = _write_files(source, card, folder, root, {"format": FORMAT, **about}, wanted)
+    else:
+        about |= {"A": card.A, "B": card.B}
+        train, test, extra, files = _splits(source, root)
+        found = facts.count(train, test, extra)
+        _insist(card, found, wanted)
+        write(folder, train, test, {**about, **found}, extra=extra, files=files)
+        meta = read_meta(folder)
+    return meta
+
+
+def _insist(card: Card, found: Mapping[str, Any], wanted: Mapping[str, int]) -> None:
+    wrong = facts.disagreements(found, wanted)
+    if wrong:
+        raise DataError(
+            f"{card.name} is not the dataset its card describes: {'; '.join(wrong)}. "
+            "Another version may be in circulation (see the card's notes)."
+        )
+
+
+def _write_files(
+    source: Source,
+    card: Card,
+    folder: Path,
+    root: Path,
+    about: Mapping[str, Any],
+    wanted: Mapping[str, int],
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "n_entries" in wanted:
+        found["n_entries"] = vectors.count_entries(find(root, source.options["vocabulary"]))
+    _insist(card, found, wanted)
+    meta = {**about, **found}
+    with atomic_folder(folder) as temporary:
+        # An archive's own top folder says nothing that the dataset's name does not.
+        tops = list(root.iterdir())
+        start = tops[0] if len(tops) == 1 and tops[0].is_dir() else root
+        shutil.copytree(start, temporary, dirs_exist_ok=True)
+        write_json(temporary / "meta.json", meta)
+    return meta
+
+
+def _splits(source: Source, root: Path) -> tuple[Split, Split, dict[str, Split], dict[str, str]]:
+    content = formats.read(source, root)
+    parts = content.splits
+    names = list(parts)  # train first: vocabulary and vectoriser are fitted on it alone
+    texts = {name: part.texts for name, part in parts.items()}
+    bows: dict[str, sparse.csr_matrix | None] = {name: part.bow for name, part in parts.items()}
+    tokens = {name: part.tokens for name, part in parts.items()}
+    if all(text is not None for text in texts.values()):
+        all_texts = [text for text in texts.values() if text is not None]
+        already = bool(source.options.get("tokenised"))
+        tokens = dict(zip(names, tokenise(all_texts, already=already), strict=True))
+        tfidf = source.options.get("tfidf", DEFAULT_TFIDF)
+        if bows["train"] is None and tfidf is not False:
+            made = _tfidf(all_texts, tfidf)
+            bows = dict(zip(names, made, strict=True))
+    splits = {
+        name: Split(
+            Inputs(bow=bows[name], tokens=tokens[name], texts=texts[name]), parts[name].labels
+        )
+        for name in names
+    }
+    files = {}
+    if content.label_names is not None:
+        # One name a line: a name's own line ends would shift the rest.
+        files["labels.txt"] = "\n".join(" ".join(n.split()) for n in content.label_names) + "\n"
+    train, test = splits.pop("train"), splits.pop("test")
+    return train, test, splits, files
+
+
+def _tfidf(texts: list[list[str]], settings: Mapping[str, Any]) -> list[sparse.csr_matrix]:
+    vectoriser = TfidfVectorizer(dtype=np.float32, **settings)
+    try:
+        first = sparse.csr_matrix(vectoriser.fit_transform(texts[0]))
+    except ValueError as error:
+        raise DataError(f"no features can be made of the training texts: {error}") from error
+    matrices = [first, *(sparse.csr_matrix(vectoriser.transform(more)) for more in texts[1:])]
+    for matrix in matrices:
+        matrix.sort_indices()
+    return matrices
+
+
+@contextmanager
+def _exclusive(path: Path) -> Iterator[None]:
+    with path.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield

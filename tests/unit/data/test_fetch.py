@@ -1,0 +1,317 @@
+"""Fetching from a local web server that misbehaves in every way servers do."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.data import fetch as fetching
+from benchmarks.data.cards import RemoteFile
+from benchmarks.data.errors import UnavailableError
+from benchmarks.data.fetch import Fetched, Patience, fetch, git_blob, record
+
+CONTENT = bytes(range(256)) * 3000
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+QUICK = Patience(attempts=4, first_wait_s=0.01, connect_s=2.0, read_s=2.0)
+
+Answer = Callable[["Handler", int], None]
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Answers by the script of the path asked for; remembers every request."""
+
+    protocol_version = "HTTP/1.1"
+    scripts: dict[str, Answer]
+    requests: list[tuple[str, str | None]]
+
+    def do_GET(self) -> None:
+        path = self.path.split("?")[0]
+        number = sum(asked == path for asked, _ in self.requests)
+        self.requests.append((path, self.headers.get("Range")))
+        self.close_connection = True
+        if path not in self.scripts:
+            self.answer(404, b"no such file", "text/plain")
+            return
+        self.scripts[path](self, number)
+
+    def answer(
+        self,
+        code: int,
+        body: bytes,
+        kind: str = "application/octet-stream",
+        *,
+        length: int | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        self.send_response(code)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body) if length is None else length))
+        for key, value in (headers or {}).items():
+            self.send_header(key, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def answer_range(self, *, cut: int | None = None) -> None:
+        """The content from where the client asks, with a tag; cut short after so many bytes."""
+        tag = {"ETag": '"v1"'}
+        asked = self.headers.get("Range")
+        start = int(asked.removeprefix("bytes=").rstrip("-")) if asked else 0
+        body = CONTENT[start:]
+        if asked:
+            tag["Content-Range"] = f"bytes {start}-{len(CONTENT) - 1}/{len(CONTENT)}"
+        shown = body if cut is None else body[:cut]
+        self.answer(206 if asked else 200, shown, length=len(body), headers=tag)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+class Server:
+    """The address of a running server, and its handler's script."""
+
+    def __init__(self, url: str, handler: type[Handler]) -> None:
+        self.url = url
+        self.handler = handler
+
+    def serve(self, path: str, answer: Answer) -> str:
+        self.handler.scripts[path] = answer
+        return self.url + path
+
+    def ranges(self, path: str) -> list[str | None]:
+        return [asked for name, asked in self.handler.requests if name == path]
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    handler = type("OwnHandler", (Handler,), {"scripts": {}, "requests": []})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
+        thread = threading.Thread(target=running.serve_forever, args=(0.01,))
+        thread.start()
+        yield Server(f"http://127.0.0.1:{running.server_address[1]}", handler)
+        running.shutdown()
+        thread.join()
+
+
+def wanted(*origins: str, known: bool = True, size: bool = True) -> RemoteFile:
+    return RemoteFile(
+        "data.bin",
+        size=len(CONTENT) if size else None,
+        sha256=SHA256 if known else None,
+        origins=origins,
+    )
+
+
+def assert_whole(fetched: Fetched, cache: Path) -> None:
+    assert fetched.path.read_bytes() == CONTENT
+    assert fetched.sha256 == SHA256
+    left = {p.name for p in cache.iterdir()} - {"data.bin", ".data.bin.lock"}
+    assert not left
+
+
+def assert_nothing_passes_for_the_file(cache: Path) -> None:
+    assert not {p.name for p in cache.iterdir() if not p.name.startswith(".data.bin.")}
+
+
+def test_plain_download_and_cache(server: Server, tmp_path: Path) -> None:
+    url = server.serve("/data.bin", lambda h, _: h.answer_range())
+    assert_whole(fetch(wanted(url), tmp_path, patience=QUICK), tmp_path)
+    fetch(wanted(url), tmp_path, patience=QUICK)
+    assert len(server.ranges("/data.bin")) == 1, "the second time it comes from the cache"
+
+
+def test_cut_connections_are_resumed(server: Server, tmp_path: Path) -> None:
+    cuts = [200_000, 300_000, None]
+    url = server.serve("/data.bin", lambda h, n: h.answer_range(cut=cuts[n]))
+    assert_whole(fetch(wanted(url), tmp_path, patience=QUICK), tmp_path)
+    assert server.ranges("/data.bin") == [None, "bytes=200000-", "bytes=500000-"]
+
+
+def test_a_killed_download_is_resumed_by_the_next_run(server: Server, tmp_path: Path) -> None:
+    url = server.serve("/data.bin", lambda h, n: h.answer_range(cut=100_000 if n < 2 else None))
+    impatient = Patience(attempts=1, connect_s=2.0, read_s=2.0)
+    with pytest.raises(UnavailableError, match="gave up"):
+        fetch(wanted(url), tmp_path, patience=impatient)
+    assert_nothing_passes_for_the_file(tmp_path)
+    assert_whole(fetch(wanted(url), tmp_path, patience=QUICK), tmp_path)
+    assert server.ranges("/data.bin")[1] == "bytes=100000-"
+
+
+def test_server_that_ignores_range(server: Server, tmp_path: Path) -> None:
+    def ignore(handler: Handler, number: int) -> None:
+        body = CONTENT[:1000] if number == 0 else CONTENT
+        handler.answer(200, body, length=len(CONTENT), headers={"ETag": '"v1"'})
+
+    url = server.serve("/data.bin", ignore)
+    assert_whole(fetch(wanted(url), tmp_path, patience=QUICK), tmp_path)
+
+
+def test_server_that_resumes_at_the_wrong_place(server: Server, tmp_path: Path) -> None:
+    def wrong(handler: Handler, number: int) -> None:
+        if number == 0:
+            handler.answer_range(cut=1000)
+        elif number == 1:
+            headers = {"ETag": '"v1"', "Content-Range": f"bytes 0-99/{len(CONTENT)}"}
+            handler.answer(206, CONTENT[:100], headers=headers)
+        else:
+            handler.answer_range()
+
+    url = server.serve("/data.bin", wrong)
+    assert_whole(fetch(wanted(url, size=False), tmp_path, patience=QUICK), tmp_path)
+
+
+def test_file_replaced_on_the_server_between_parts(server: Server, tmp_path: Path) -> None:
+    """If-Range no longer matches, so the server sends the new file whole."""
+
+    def replaced(handler: Handler, number: int) -> None:
+        if number == 0:
+            body = b"old" * 1000
+            handler.answer(200, body, length=len(CONTENT), headers={"ETag": '"old"'})
+        else:
+            assert handler.headers["If-Range"] == '"old"'
+            handler.answer(200, CONTENT, headers={"ETag": '"new"'})
+
+    url = server.serve("/data.bin", replaced)
+    assert_whole(fetch(wanted(url), tmp_path, patience=QUICK), tmp_path)
+
+
+def test_errors_that_pass_are_waited_out(server: Server, tmp_path: Path) -> None:
+    def recovering(handler: Handler, number: int) -> None:
+        if number < 3:
+            handler.answer((500, 503, 429)[number], b"later")
+        else:
+            handler.answer_range()
+
+    url = server.serve("/data.bin", recovering)
+    assert_whole(fetch(wanted(url), tmp_path, patience=QUICK), tmp_path)
+
+
+def test_errors_that_stay_end_clearly(server: Server, tmp_path: Path) -> None:
+    url = server.serve("/data.bin", lambda h, _: h.answer(500, b"broken"))
+    with pytest.raises(UnavailableError) as caught:
+        fetch(wanted(url), tmp_path, patience=QUICK)
+    message = str(caught.value)
+    assert "the server answered 500 (gave up)" in message
+    assert f"Get it from {url} and put it at {tmp_path / 'data.bin'}" in message
+    assert len(server.ranges("/data.bin")) == QUICK.attempts
+    assert_nothing_passes_for_the_file(tmp_path)
+
+
+def test_dead_link_is_not_asked_twice_and_the_next_source_is(
+    server: Server, tmp_path: Path
+) -> None:
+    good = server.serve("/data.bin", lambda h, _: h.answer_range())
+    file = wanted(server.url + "/gone", good)
+    assert_whole(fetch(file, tmp_path, patience=QUICK), tmp_path)
+    assert len(server.ranges("/gone")) == 1
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_html_page_instead_of_the_file(server: Server, tmp_path: Path, known: bool) -> None:
+    page = b"<!DOCTYPE html><html><body>Please log in</body></html>"
+    url = server.serve("/data.bin", lambda h, _: h.answer(200, page, "text/html; charset=utf-8"))
+    disguised = server.serve("/other", lambda h, _: h.answer(200, page))
+    with pytest.raises(UnavailableError, match="web page came instead") as caught:
+        fetch(wanted(url, disguised, known=known, size=False), tmp_path, patience=QUICK)
+    assert ("sha256" if known else "is a web page, not the file") in str(caught.value)
+    assert_nothing_passes_for_the_file(tmp_path)
+    assert not (tmp_path / ".data.bin.part").exists()
+
+
+def test_wrong_file(server: Server, tmp_path: Path) -> None:
+    url = server.serve("/data.bin", lambda h, _: h.answer(200, CONTENT[::-1]))
+    with pytest.raises(UnavailableError, match=f"instead of {SHA256}"):
+        fetch(wanted(url), tmp_path, patience=QUICK)
+    assert_nothing_passes_for_the_file(tmp_path)
+
+
+def test_length_that_lies(server: Server, tmp_path: Path) -> None:
+    less = server.serve("/less", lambda h, _: h.answer(200, CONTENT, length=1000))
+    more = server.serve("/more", lambda h, _: h.answer(200, CONTENT, length=len(CONTENT) + 7))
+    with pytest.raises(UnavailableError) as caught:
+        fetch(wanted(less, more), tmp_path, patience=QUICK)
+    assert "offers 1,000 bytes instead of 768,000" in str(caught.value)
+    assert "offers 768,007 bytes instead of 768,000" in str(caught.value)
+    assert_nothing_passes_for_the_file(tmp_path)
+    # With no size to hold against, the checksum or the end of the connection decides.
+    with pytest.raises(UnavailableError) as caught:
+        fetch(wanted(less, more, size=False), tmp_path, patience=QUICK)
+    assert "instead of " + SHA256 in str(caught.value)
+    assert "gave up" in str(caught.value)
+    assert_nothing_passes_for_the_file(tmp_path)
+
+
+def test_no_network(tmp_path: Path) -> None:
+    closed = "http://127.0.0.1:9/data.bin"
+    with pytest.raises(UnavailableError) as caught:
+        fetch(wanted(closed), tmp_path, patience=QUICK)
+    message = str(caught.value)
+    assert closed in message
+    assert str(tmp_path / "data.bin") in message
+    assert "TAILTABLES_MIRROR" in message
+
+
+def test_mirrors_come_first(server: Server, tmp_path: Path) -> None:
+    origin = server.serve("/origin/data.bin", lambda h, _: h.answer_range())
+    server.serve("/mirror/data.bin", lambda h, _: h.answer_range())
+    fetched = fetch(wanted(origin), tmp_path / "a", f"{server.url}/mirror/", QUICK)
+    assert fetched.origin == f"{server.url}/mirror/data.bin"
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "data.bin").write_bytes(CONTENT)
+    assert fetch(wanted(origin), tmp_path / "b", str(folder), QUICK).path == folder / "data.bin"
+    # A wrong file in the mirror is passed over.
+    (folder / "data.bin").write_bytes(CONTENT[1:])
+    fetched = fetch(wanted(origin), tmp_path / "c", str(folder), QUICK)
+    assert fetched.origin == origin
+
+
+def test_google_drive_with_and_without_its_question(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "GDRIVE", server.url + "/drive?id={}")
+    page = (
+        f'<html><form id="download-form" action="{server.url}/confirmed" method="get">'
+        '<input type="hidden" name="id" value="X"><input type="hidden" name="uuid" value="u">'
+        "</form></html>"
+    )
+    server.serve("/drive", lambda h, _: h.answer(200, page.encode(), "text/html"))
+    server.serve("/confirmed", lambda h, _: h.answer_range())
+    assert_whole(fetch(wanted("gdrive:X"), tmp_path / "a", patience=QUICK), tmp_path / "a")
+    server.serve("/drive", lambda h, _: h.answer_range())
+    assert_whole(fetch(wanted("gdrive:X"), tmp_path / "b", patience=QUICK), tmp_path / "b")
+    quota = '<html><p class="uc-error-subcaption">Too many users have viewed it</p></html>'
+    server.serve("/drive", lambda h, _: h.answer(200, quota.encode(), "text/html"))
+    with pytest.raises(UnavailableError, match="Too many users have viewed it"):
+        fetch(wanted("gdrive:X"), tmp_path / "c", patience=QUICK)
+
+
+def test_unknown_checksum_is_recorded_and_holds(server: Server, tmp_path: Path) -> None:
+    url = server.serve("/data.bin", lambda h, _: h.answer_range())
+    file = wanted(url, known=False)
+    record(file, fetch(file, tmp_path, patience=QUICK), tmp_path)
+    kept = json.loads((tmp_path / "checksums.json").read_text())
+    assert kept["data.bin"]["sha256"] == SHA256
+    (tmp_path / "data.bin").write_bytes(CONTENT[::-1])
+    server.serve("/data.bin", lambda h, _: h.answer(200, CONTENT[::-1]))
+    with pytest.raises(UnavailableError, match="differs from the file first used"):
+        fetch(file, tmp_path, patience=QUICK)
+
+
+def test_other_checksums(tmp_path: Path) -> None:
+    mirror = tmp_path / "mirror"
+    mirror.mkdir()
+    (mirror / "hello.txt").write_bytes(b"hello\n")
+    # Known from `git hash-object` and `md5sum`.
+    blob, md5 = "ce013625030ba8dba906f756967f9e9ca394464a", "b1946ac92492d2347c6235b4d2611184"
+    assert git_blob(mirror / "hello.txt") == blob
+    good = RemoteFile("hello.txt", md5=md5, git_blob=blob)
+    assert fetch(good, tmp_path / "cache", str(mirror)).path.read_bytes() == b"hello\n"
+    for bad in (RemoteFile("hello.txt", md5="0" * 32), RemoteFile("hello.txt", git_blob="0" * 40)):
+        with pytest.raises(UnavailableError, match="instead of 0000"):
+            fetch(bad, tmp_path / "cache", str(mirror))

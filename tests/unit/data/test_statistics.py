@@ -1,0 +1,121 @@
+"""Dataset tables and figures against values worked out by hand or by numpy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from benchmarks import dataset_figures, dataset_tables
+from benchmarks.data.prepare import ensure
+from benchmarks.data.split import Inputs, Split
+from benchmarks.dataset_tables import AGREES, CUT, DIFFERS, UNKNOWN, compare, judge
+
+
+@pytest.mark.parametrize(
+    ("printed", "value", "verdict"),
+    [
+        ("15539", 15539, AGREES),
+        ("5.31", 5.3112, AGREES),
+        ("5.3", 5.3499, AGREES),
+        ("448.5", 448.57, CUT),
+        ("448.6", 448.57, AGREES),
+        ("12920", 15539, DIFFERS),
+        ("0.5", 0.5, AGREES),
+        ("3.18", None, UNKNOWN),
+    ],
+)
+def test_printed_values_are_judged_at_their_own_precision(
+    printed: str, value: float | None, verdict: str
+) -> None:
+    assert judge(printed, value) == verdict
+
+
+def test_known_slips_of_the_papers_are_found_and_explained(tmp_path: Path) -> None:
+    """From the cards alone, no data at hand."""
+
+    def explained(paper: str, dataset: str, quantity: str) -> str:
+        frame = compare(paper, tmp_path)
+        row = frame[(frame["dataset"] == dataset) & (frame["quantity"] == quantity)].iloc[0]
+        assert row["verdict"] == DIFFERS
+        return str(row["explanation"])
+
+    assert "is Delicious's" in explained("glas", "EURLEX-4K", "n_train")
+    assert "is Delicious's" in explained("glas", "EURLEX-4K", "n_test")
+    swapped = explained("ranknet_taug", "Amazon-670K", "labels_per_document")
+    assert "is this dataset's documents_per_label: swapped" in swapped
+    assert "490,449" in explained("pw", "Amazon-670K", "n_train")
+
+
+def test_every_printed_value_is_in_the_comparison(tmp_path: Path) -> None:
+    for paper, name in dataset_tables.TABLES.items():
+        path = dataset_tables.PAPERS / paper / "published" / name
+        assert len(compare(paper, tmp_path)) == len(path.read_text().splitlines()) - 1
+    frame = compare("httn", tmp_path)
+    row = frame[(frame["dataset"] == "RCV1") & (frame["quantity"] == "documents_per_label")]
+    assert "its own N x labels/document / L is 714.70" in row.iloc[0]["explanation"]
+
+
+def make_split(labels: np.ndarray) -> Split:
+    Y = sparse.csr_matrix(labels.astype(np.float32))
+    bow = sparse.csr_matrix(np.eye(len(labels), dtype=np.float32))
+    return Split(Inputs(bow=bow), Y, {"A": 0.55, "B": 1.5})
+
+
+def test_label_correlation_is_numpys() -> None:
+    dense = np.random.default_rng(0).random((60, 7)) < np.linspace(0.1, 0.6, 7)
+    order = np.argsort(-dense.sum(axis=0), kind="stable")
+    ours = dataset_figures.label_correlation(sparse.csr_matrix(dense, dtype=np.float32), order)
+    expected = np.corrcoef(dense[:, order].T)
+    off = ~np.eye(7, dtype=bool)
+    np.testing.assert_allclose(ours[off], expected[off], atol=1e-12)
+
+
+def test_grouped_correlation_is_the_mean_over_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dataset_figures, "HEATMAP_LABELS", 5)
+    monkeypatch.setattr(dataset_figures, "HEATMAP_GROUPS", 3)
+    dense = np.random.default_rng(1).random((50, 9)) < 0.4
+    ours = dataset_figures.label_correlation(
+        sparse.csr_matrix(dense, dtype=np.float32), np.arange(9)
+    )
+    full = np.corrcoef(dense.T)
+    np.fill_diagonal(full, np.nan)
+    expected = [
+        [np.nanmean(full[3 * i : 3 * i + 3, 3 * j : 3 * j + 3]) for j in range(3)] for i in range(3)
+    ]
+    np.testing.assert_allclose(ours, expected, atol=1e-12)
+
+
+def test_power_law_is_recovered() -> None:
+    counts = np.round(1e6 * np.arange(1, 2001) ** -0.8)
+    scale, beta = dataset_figures.power_law(counts)
+    assert beta == pytest.approx(0.8, abs=1e-3)
+    assert scale == pytest.approx(1e6, rel=1e-2)
+
+
+def test_all_tables_and_figures_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="no dataset is prepared"):
+        dataset_figures.write_all("results/data", "figures")
+    ensure("tiny-bow")
+    dataset_tables.write_all("results/data", "results/tables")
+    assert dataset_figures.write_all("results/data", "figures") == ["tiny-bow"]
+    stems = ("label_frequencies", "label_distributions", "inverse_propensities")
+    for stem in stems:
+        for suffix in ("svg", "png", "csv"):
+            assert Path(f"figures/{stem}.{suffix}").stat().st_size > 500
+    overview = Path("results/tables/datasets.md").read_text()
+    assert "tiny-bow" in overview
+    for paper in dataset_tables.TABLES:
+        assert Path(f"results/tables/datasets_{paper}.html").exists()
+
+
+def test_frequencies_count_training_documents() -> None:
+    split = make_split(np.array([[1, 1, 0], [1, 0, 0], [1, 1, 0]]))
+    data = dataset_figures.frequency_data({"x": split})
+    assert data["count"].tolist() == [3, 2], "a label without documents is not drawn"
+    assert data["cumulative"].tolist() == [0.6, 1.0]

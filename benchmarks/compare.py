@@ -115,7 +115,8 @@ def prepared_facts(results: str | Path) -> Facts:
 
     def get(dataset: str) -> Mapping[str, Any] | None:
         folder = Path(results) / "data" / dataset
-        return read_meta(folder) if (folder / "meta.json").exists() else None
+        meta = read_meta(folder) if (folder / "meta.json").exists() else {"unavailable": "not here"}
+        return None if "unavailable" in meta else meta
 
     return get
 

@@ -261,7 +261,7 @@ def prepared_names(data: str | Path) -> list[str]:
     """Every dataset with labels that is prepared below a folder."""
     names = []
     for path in sorted(Path(data).glob("*/meta.json")):
-        if "n_train" in read_meta(path.parent):
+        if "n_train" in read_meta(path.parent):  # vectors have none, nor what could not be had
             names.append(path.parent.name)
     return names
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.atomic import atomic_path
+from benchmarks.data.prepared import open_prepared, read_meta
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,11 +90,18 @@ def weight_norms(norms: pd.DataFrame) -> Figure:
 
 
 def norms_frame(
-    cells: Sequence[tuple[str, str, str]], files: Sequence[Path], counts: dict[str, np.ndarray]
+    cells: Sequence[tuple[str, str, str]], files: Sequence[Path], data: Sequence[Path]
 ) -> pd.DataFrame:
-    """The norms of cells (dataset, base, variant) as one long frame, by frequency rank."""
+    """The norms of cells (dataset, base, variant) as one long frame, by frequency rank.
+
+    ``data`` are the folders of the prepared datasets; those that could not be had are passed over.
+    """
+    ready = [folder for folder in data if "unavailable" not in read_meta(folder)]
+    counts = {folder.name: open_prepared(folder)[0].label_counts() for folder in ready}
     frames = []
     for (dataset, base, variant), path in zip(cells, files, strict=True):
+        if dataset not in counts:
+            continue
         with np.load(path) as stored:
             norms = stored["norms"]
         rank = np.empty(len(norms), np.int64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import difflib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,20 @@ def validate(document: Any, schema: str | Path, source: str) -> Any:
 
     ``source`` is what the user calls the document: a file's path, mostly.
     """
-    rules = yaml.safe_load(Path(schema).read_text(encoding="utf-8"))
+    rules = load_yaml(schema)
     validator = jsonschema.Draft202012Validator(rules)
     faults = sorted(validator.iter_errors(document), key=lambda e: [str(p) for p in e.path])
     if faults:
         lines = "\n".join(f"  {_describe(fault)}" for fault in faults)
         raise InvalidDocumentError(f"{source} is not valid:\n{lines}")
     return _with_defaults(copy.deepcopy(document), rules, rules)
+
+
+@cache
+def load_yaml(path: str | Path) -> Any:
+    """The content of a YAML file, read once and by the fast parser; not to be changed in place."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.load(Path(path).read_text(encoding="utf-8"), Loader=loader)
 
 
 def _describe(fault: Any) -> str:

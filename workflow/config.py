@@ -92,7 +92,7 @@ def plan(config: Mapping[str, Any], source: str, datasets: Iterable[str]) -> lis
 
     ``datasets`` are the names that can be asked for. All faults are reported together.
     """
-    known = [*datasets, *config["define"]["datasets"]]
+    known = list(datasets)
     jobs: dict[Cell, Job] = {}
     faults: list[str] = []
     for number, block in enumerate(config["cells"]):

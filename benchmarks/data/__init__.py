@@ -11,9 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.data.split import Split
-from benchmarks.data.xc import read_xc
 
 __all__ = ["load", "names", "read_xc"]
+
+
+def read_xc(path: str | Path, **options: Any) -> Split:
+    """Read a file of the XC repository's format: see :func:`benchmarks.data.xc.read_xc`."""
+    # Imported when called: the compiler behind the parser takes a second few jobs need to pay.
+    from benchmarks.data import xc
+
+    return xc.read_xc(path, **options)
 
 
 def load(
@@ -43,8 +50,9 @@ def load(
 
 
 def names(cards: Mapping[str, Mapping[str, Any]] | None = None) -> list[str]:
-    """Every name :func:`load` or a run may ask for: synthetic corpora, the cards, the user's."""
+    """Every dataset :func:`load` or a run may ask for: synthetic corpora, cards, the user's."""
     from benchmarks.data import synthetic
     from benchmarks.data.cards import all_cards
 
-    return [*synthetic.NAMES, *all_cards(cards)]
+    described = [name for name, card in all_cards(cards).items() if card.kind == "dataset"]
+    return [*synthetic.NAMES, *described]

@@ -15,10 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from benchmarks.data.errors import UnknownNameError
-from benchmarks.schema import validate
+from benchmarks.schema import load_yaml, validate
 
 FOLDER = Path(__file__).parents[1] / "datasets"
 SCHEMA = Path(__file__).parents[1] / "schemas" / "dataset.schema.yaml"
@@ -150,7 +148,7 @@ def user_card(name: str, document: Mapping[str, Any]) -> Card:
 def _own_cards() -> dict[str, Card]:
     cards = {}
     for path in sorted(FOLDER.glob("*.yaml")):
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = load_yaml(path)
         card = _card(document, str(path))
         if card.name != path.stem:
             raise ValueError(f"{path}: the card's name is {card.name!r}, the file's {path.stem!r}")

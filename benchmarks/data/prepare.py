@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from benchmarks.atomic import atomic_folder, write_json
+from benchmarks.atomic import atomic_folder, write_json, write_text
 from benchmarks.data import facts, formats, vectors
 from benchmarks.data.cards import (
     DEFAULT_TFIDF,
@@ -29,7 +29,7 @@ from benchmarks.data.cards import (
 from benchmarks.data.errors import DataError, UnavailableError
 from benchmarks.data.fetch import Fetched, Patience, fetch, git_blob, record
 from benchmarks.data.parts import find
-from benchmarks.data.prepared import FORMAT, read_meta, write
+from benchmarks.data.prepared import FORMAT, read_meta, write, write_unavailable
 from benchmarks.data.split import Inputs, Split
 from benchmarks.data.text import tokenise
 from benchmarks.data.unpack import unpack
@@ -51,17 +51,20 @@ def ensure(
     mirror: str | None = None,
     cards: Mapping[str, Mapping[str, Any]] | None = None,
     patience: Patience | None = None,
+    code: str | None = None,
 ) -> Path:
     """The prepared folder of a dataset, made now if it is not there or its card has changed.
 
     ``cards`` are the user's own cards by name. Synthetic corpora are written like any other.
+    ``code`` is a digest of the code that prepares: another one than the folder was made with
+    has it made again.
     """
     from benchmarks.data import synthetic
 
     folder = Path(root) / name
     folder.parent.mkdir(parents=True, exist_ok=True)
     is_synthetic = name in synthetic.NAMES and name not in (cards or {})
-    with _exclusive(folder.parent / f".{name}.lock"):
+    with _exclusive(folder.parent / f".{name}.lock"), _made_with(code, folder):
         if is_synthetic:
             wanted = f"{VERSION} {name}"
             if not _is_ready(folder, wanted):
@@ -75,6 +78,23 @@ def ensure(
         if not _is_ready(folder, f"{VERSION} {card.digest()}"):
             prepare(card, folder, configured_mirror(mirror), patience=patience)
     return folder
+
+
+def ensure_or_record(
+    name: str,
+    root: str | Path = DATA_FOLDER,
+    mirror: str | None = None,
+    cards: Mapping[str, Mapping[str, Any]] | None = None,
+    code: str | None = None,
+) -> None:
+    """:func:`ensure`, but a dataset that cannot be had leaves a record of the reason.
+
+    Data that can be had and are wrong are still an error.
+    """
+    try:
+        ensure(name, root, mirror, cards, code=code)
+    except UnavailableError as error:
+        write_unavailable(Path(root) / name, name, str(error))
 
 
 def _is_ready(folder: Path, prepared_from: str) -> bool:
@@ -300,6 +320,17 @@ def _tfidf(texts: list[list[str]], settings: Mapping[str, Any]) -> list[sparse.c
     for matrix in matrices:
         matrix.sort_indices()
     return matrices
+
+
+@contextmanager
+def _made_with(code: str | None, folder: Path) -> Iterator[None]:
+    """Drop a folder that other code made; note beside what is there which code made it."""
+    note = folder / "code.txt"
+    if code is not None and note.exists() and note.read_text(encoding="utf-8") != code:
+        shutil.rmtree(folder)
+    yield
+    if code is not None and not note.exists():
+        write_text(note, code)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
@@ -18,6 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.atomic import atomic_folder, write_json
+from benchmarks.data.errors import UnavailableError
 from benchmarks.data.split import Inputs, Split, Tokens
 
 FORMAT = 1
@@ -111,10 +113,26 @@ def read_meta(folder: str | Path) -> dict[str, Any]:
     return meta
 
 
+def write_unavailable(folder: str | Path, name: str, reason: str) -> None:
+    """Record in a dataset's place that it could not be had, and why."""
+    with atomic_folder(folder) as temporary:
+        facts = {"format": FORMAT, "name": name, "unavailable": reason, "checksum": "none"}
+        write_json(temporary / "meta.json", facts)
+
+
+def forget_unavailable(root: str | Path) -> None:
+    """Remove such records below a folder, so that the datasets are looked for again."""
+    for path in Path(root).glob("*/meta.json"):
+        if json.loads(path.read_text(encoding="utf-8")).get("unavailable"):
+            shutil.rmtree(path.parent)
+
+
 def open_prepared(folder: str | Path) -> tuple[Split, Split]:
     """Train and test of a prepared folder, memory-mapped read-only."""
     folder = Path(folder)
     meta = read_meta(folder)
+    if "unavailable" in meta:
+        raise UnavailableError(meta["unavailable"])
     vocabulary = _vocabulary(folder, meta)
     train, test = (_open_split(folder, name, meta, vocabulary) for name in SPLITS)
     return train, test

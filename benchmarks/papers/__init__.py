@@ -15,11 +15,10 @@ from typing import Any
 
 import jsonschema
 import pandas as pd
-import yaml
 
 from benchmarks.conventions import get_convention
 from benchmarks.intervals import printed
-from benchmarks.schema import validate
+from benchmarks.schema import load_yaml, validate
 
 FOLDER = Path(__file__).parent
 SCHEMAS = FOLDER.parent / "schemas"
@@ -87,9 +86,7 @@ def load_paper(name: str) -> Paper:
     path = FOLDER / name / "paper.yaml"
     if not path.exists():
         raise KeyError(f"no paper {name!r}; there are {', '.join(PAPERS)}")
-    spec = validate(
-        yaml.safe_load(path.read_text(encoding="utf-8")), SCHEMAS / "paper.schema.yaml", str(path)
-    )
+    spec = validate(load_yaml(path), SCHEMAS / "paper.schema.yaml", str(path))
     rows: list[dict[str, Any]] = []
     for table in spec["tables"]:
         rows += _table_rows(table, FOLDER / name / "published" / table["file"])
@@ -127,7 +124,7 @@ def conventions_used() -> list[str]:
 
 def read_published(path: Path) -> list[dict[str, str]]:
     """The rows of a published table, checked one by one."""
-    rules = yaml.safe_load((SCHEMAS / "published.schema.yaml").read_text(encoding="utf-8"))
+    rules = load_yaml(SCHEMAS / "published.schema.yaml")
     checker = jsonschema.Draft202012Validator(rules)
     with path.open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))

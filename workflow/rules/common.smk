@@ -2,6 +2,9 @@
 from snakemake.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.settings import ExecMode
 
+from benchmarks.data import names as dataset_names
+from benchmarks.data.cards import all_cards
+from benchmarks.data.prepared import forget_unavailable
 from benchmarks.data.synthetic import NAMES as SYNTHETIC
 from benchmarks.schema import InvalidDocumentError
 from workflow.config import Cell, check, check_pairs, plan
@@ -15,7 +18,11 @@ CONFIG_NAME = " + ".join(str(f) for f in workflow.configfiles) or "the configura
 
 try:
     SETTINGS = check(config, CONFIG_NAME)
-    JOBS = {job.cell: job for job in plan(SETTINGS, CONFIG_NAME, SYNTHETIC)}
+    USER_CARDS = SETTINGS["define"]["datasets"]
+    CARDS = all_cards(USER_CARDS)
+    JOBS = {
+        job.cell: job for job in plan(SETTINGS, CONFIG_NAME, dataset_names(USER_CARDS))
+    }
     if IS_MAIN:
         check_pairs(JOBS.values(), CONFIG_NAME, SETTINGS["misfits"])
 except InvalidDocumentError as error:
@@ -23,7 +30,10 @@ except InvalidDocumentError as error:
 
 if IS_MAIN:
     clear_after_kill(Path(".snakemake"), Path("."))
+    forget_unavailable("results/data")
 
+PAPER_FOLDER = Path(ROOT, "benchmarks/papers")
+PAPERS = sorted(path.parent.name for path in PAPER_FOLDER.glob("*/paper.yaml"))
 CELL_FOLDER = "results/runs/{dataset}/{base}/{variant}/seed{seed}"
 
 

@@ -1,6 +1,4 @@
 # What the papers print: checked against itself (audit), and against our cells (compare).
-PAPER_FOLDER = Path(ROOT, "benchmarks/papers")
-PAPERS = sorted(path.parent.name for path in PAPER_FOLDER.glob("*/paper.yaml"))
 # All papers' files, for each paper: comparing again costs seconds.
 PAPER_FILES = sorted(
     str(path)

@@ -1,8 +1,4 @@
 # Datasets: fetched, checked, prepared; their statistics beside the papers' tables.
-from benchmarks.data.cards import all_cards
-from benchmarks.dataset_tables import TABLES as DATASET_TABLES
-
-USER_CARDS = SETTINGS["define"]["datasets"]
 DATASET_FIGURES = ["label_frequencies", "label_distributions", "inverse_propensities"]
 
 
@@ -15,7 +11,7 @@ def get_dataset_code(wildcards):
 def get_card_digest(wildcards):
     if wildcards.dataset in SYNTHETIC:
         return None
-    return all_cards(USER_CARDS)[wildcards.dataset].digest()
+    return CARDS[wildcards.dataset].digest()
 
 
 rule prepare:
@@ -30,7 +26,6 @@ rule prepare:
         card=get_card_digest,
         code=get_dataset_code,
         cards=USER_CARDS,
-        mirror=SETTINGS["mirror"],
     script:
         "../scripts/prepare.py"
 
@@ -53,7 +48,7 @@ rule dataset_status:
 
 rule datasets:
     input:
-        expand("results/data/{dataset}.status.json", dataset=all_cards(USER_CARDS)),
+        expand("results/data/{dataset}.status.json", dataset=CARDS),
     log:
         "results/logs/datasets.log",
     conda:
@@ -66,9 +61,7 @@ rule dataset_statistics:
     input:
         expand("results/data/{dataset}/meta.json", dataset=get_datasets()),
     output:
-        expand(
-            "results/tables/datasets_{paper}.{ext}", paper=DATASET_TABLES, ext=TABLE_FORMATS
-        ),
+        expand("results/tables/datasets_{paper}.{ext}", paper=PAPERS, ext=TABLE_FORMATS),
         expand("results/tables/datasets.{ext}", ext=TABLE_FORMATS),
         expand("figures/{figure}.{ext}", figure=DATASET_FIGURES, ext=FIGURE_FORMATS),
     log:

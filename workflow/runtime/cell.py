@@ -71,17 +71,23 @@ def run_cell(
     }
     write_json(scratch / "spec.json", spec)
     log.parent.mkdir(parents=True, exist_ok=True)
-    with closing(_Bar(scratch, " ".join(str(value) for value in cell.values()))) as bar:
-        ended = supervise(
-            [sys.executable, "-m", "workflow.runtime.child", str(scratch / "spec.json")],
-            wall_s=budget["wall_s"],
-            memory_mb=budget["memory_mb"],
-            log=log,
-            environment=_environment(threads),
-            on_poll=bar.update,
-        )
-    outcome = _explain(ended, scratch, budget)
     meta = read_meta(data)
+    if "unavailable" in meta:
+        log.write_text(meta["unavailable"] + "\n", encoding="utf-8")
+        ended = Exit(code=0, stopped_for=None, wall_s=0.0, cpu_s=0.0, peak_mb=0.0)
+        first_line = meta["unavailable"].splitlines()[0]
+        outcome = {"status": "skipped", "reason": f"dataset not available: {first_line}"}
+    else:
+        with closing(_Bar(scratch, " ".join(str(value) for value in cell.values()))) as bar:
+            ended = supervise(
+                [sys.executable, "-m", "workflow.runtime.child", str(scratch / "spec.json")],
+                wall_s=budget["wall_s"],
+                memory_mb=budget["memory_mb"],
+                log=log,
+                environment=_environment(threads),
+                on_poll=bar.update,
+            )
+        outcome = _explain(ended, scratch, budget)
     record = {
         "format": RUN_FORMAT,
         **cell,
@@ -107,7 +113,14 @@ def run_cell(
         "log_tail": _tail(log) if outcome["status"] != "ok" else [],
     }
     validate(record, RUN_SCHEMA, f"the record of {folder}")
-    _write(folder, scratch, record, n_test=meta["n_test"], n_labels=meta["n_labels"], k=top_k)
+    _write(
+        folder,
+        scratch,
+        record,
+        n_test=meta.get("n_test", 0),
+        n_labels=meta.get("n_labels", 0),
+        k=top_k,
+    )
     shutil.rmtree(scratch)
     if outcome["status"] == "ok":
         shutil.rmtree(checkpoint)

@@ -1,10 +1,16 @@
 from pathlib import Path
 
-from benchmarks.data.prepare import ensure
+from benchmarks.data.prepare import ensure_or_record
 from workflow.runtime.logs import logged
 
 with logged(snakemake.log[0]):
     name = snakemake.wildcards.dataset
-    root = Path(snakemake.output[0]).parents[1]
-    folder = ensure(name, root, snakemake.params.mirror, snakemake.params.cards)
-    (folder / "meta.json").touch()  # newer than its inputs, even if it was ready
+    meta = Path(snakemake.output[0])
+    ensure_or_record(
+        name,
+        meta.parents[1],
+        snakemake.config.get("mirror"),
+        snakemake.params.cards,
+        snakemake.params.code,
+    )
+    meta.touch()  # newer than its inputs, even if it was ready

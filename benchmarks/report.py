@@ -49,21 +49,55 @@ def render(
     )
 
 
-def table_section(key: str, title: str, intro: str, fragment: Path) -> Section:
-    """A section around a table that was written as an HTML fragment."""
-    return Section(key, title, intro, fragment.read_text(encoding="utf-8"))
+def fragment(path: Path) -> str:
+    """A table that was written as an HTML fragment."""
+    return path.read_text(encoding="utf-8")
 
 
-def figure_section(key: str, title: str, intro: str, svg: Path) -> Section:
-    """A section around a figure, drawn in the page itself."""
-    # As an image of its own, so that two drawings' ids and styles cannot meet.
+def drawing(svg: Path, caption: str) -> str:
+    """A figure in the page itself: an image of its own, so that two drawings' ids cannot meet."""
     encoded = base64.b64encode(svg.read_bytes()).decode()
-    body = (
-        f'<figure class="drawing"><img alt="{html.escape(title)}" '
-        f'src="data:image/svg+xml;base64,{encoded}"></figure>'
+    return (
+        f'<figure class="drawing"><figcaption>{html.escape(caption)}</figcaption>'
+        f'<img alt="{html.escape(caption)}" src="data:image/svg+xml;base64,{encoded}">'
+        f'<p class="note">Numbers behind it: <code>figures/{html.escape(svg.stem)}.csv</code></p>'
+        "</figure>"
     )
-    source = f'<p class="note">Numbers behind it: <code>{html.escape(svg.stem)}.csv</code></p>'
-    return Section(key, title, intro, body + source)
+
+
+def papers_section(summary: pd.DataFrame) -> Section:
+    """How many of each paper's printed figures and claims were measured, and held."""
+    shown = summary.drop(columns=["in words"]).rename(columns={"kind": "of"})
+    table = Table("Verdicts on the printed figures and claims", shown, ["paper", "of"])
+    links = " · ".join(
+        f'<a href="compare/{paper}.html">{paper}</a>' for paper in summary["paper"].unique()
+    )
+    return Section(
+        "papers",
+        "The papers' figures beside ours",
+        "One verdict a printed figure. A figure counts as measured only on the very dataset, base "
+        "and variant it was printed for; everything else says why it was not run.",
+        to_html(table) + f'<p class="note">Every figure with its verdict: {links}</p>',
+    )
+
+
+def audit_section(audit: pd.DataFrame) -> Section:
+    """What the print alone shows to be wrong."""
+    found = audit[audit["verdict"].isin(["impossible", "does not follow"])]
+    columns = ["paper", "table", "where", "verdict", "printed", "recomputed", "message"]
+    table = Table("Prints that cannot be right", found[columns], columns)
+    n_sound = int((audit["verdict"] == "ok").sum())
+    more = (
+        f'<p class="note">{len(audit):,} checks, {n_sound:,} of them passed. '
+        'The rest, down to notes: <a href="audit.html">audit.html</a></p>'
+    )
+    return Section(
+        "audit",
+        "What the papers' own figures show",
+        "Averages, improvements and claims recomputed from the printed cells, with the rounding "
+        "of each taken into account. This needs no training.",
+        f"<details><summary>{len(found)} findings</summary>{to_html(table)}</details>{more}",
+    )
 
 
 def truth_section(cells: pd.DataFrame) -> Section | None:
@@ -106,7 +140,7 @@ def failed_section(cells: pd.DataFrame) -> Section:
     if bad.empty:
         return Section("failed", "Failed cells", "None: every cell of this run is ok.", "")
     table = Table("Cells that are not ok", bad, KEY)
-    intro = "snakemake failed prints the command that reruns just these."
+    intro = "`snakemake --cores 1 failed` prints the command that reruns just these."
     return Section("failed", "Failed cells", intro, to_html(table))
 
 

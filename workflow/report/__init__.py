@@ -2,37 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from benchmarks.atomic import write_text
 from benchmarks.cells import read_cells
-from benchmarks.report import figure_section, render, table_section, truth_section
+from benchmarks.report import (
+    Section,
+    audit_section,
+    drawing,
+    fragment,
+    papers_section,
+    render,
+    truth_section,
+)
 from workflow.runtime import provenance
 
+DATASET_FIGURES = {
+    "label_frequencies": "Documents a label, labels sorted by frequency (PW Fig. 1)",
+    "label_distributions": "Label frequencies and correlations (HTTN Fig. 1)",
+    "inverse_propensities": "How inverse propensities are distributed (TailMix Fig. 2)",
+}
 
-def build(cells: Path, runs: Path, improvement: Path, norms: Path, output: Path) -> None:
+
+def build(
+    cells: Path,
+    runs: Path,
+    improvement: Path,
+    norms: Path,
+    audit: Path,
+    verdicts: Path,
+    dataset_tables: Sequence[Path],
+    dataset_figures: Sequence[Path],
+    output: Path,
+) -> None:
     """Write the page."""
     frame = read_cells(cells)
     truth = truth_section(frame)
     sections = [
-        table_section(
+        Section(
             "improvement",
             "Do the variants help the tail?",
             "Propensity-scored metrics (PSP, PSnDCG) weigh a hit on a rare label more; vanilla "
             "metrics (P, nDCG) count every hit alike. The controls bound each column: the oracle "
             "from above, popularity and random from below.",
-            improvement,
+            fragment(improvement),
         ),
-        figure_section(
+        Section(
             "norms",
             "Weight norms against label frequency",
             "One dot a label, a running median a method; rare labels get shorter vectors from "
-            "the plain loss, which is what the variants change (RankNet+Taug Fig. 1).",
-            norms,
+            "the plain loss, which is what the variants change.",
+            drawing(norms, "Norm of each label's classifier (RankNet+Taug Fig. 1)"),
         ),
         *([truth] if truth is not None else []),
+        papers_section(pd.read_csv(verdicts)),
+        audit_section(pd.read_csv(audit)),
+        _datasets(dataset_tables, dataset_figures),
     ]
     commit = provenance.commit()
     facts = {
@@ -41,3 +69,14 @@ def build(cells: Path, runs: Path, improvement: Path, norms: Path, output: Path)
         **{k: v for k, v in provenance.versions().items() if v},
     }
     write_text(output, render(frame, pd.read_csv(runs), sections, facts))
+
+
+def _datasets(tables: Sequence[Path], figures: Sequence[Path]) -> Section:
+    drawings = [drawing(path, DATASET_FIGURES[path.stem]) for path in figures]
+    return Section(
+        "datasets",
+        "The datasets",
+        "What the data say beside what the papers print of them; a mark and a reason where the "
+        "two differ.",
+        "".join([*map(fragment, tables), *drawings]),
+    )

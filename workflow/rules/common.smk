@@ -94,3 +94,8 @@ def get_normed_cells():
     for cell in JOBS:
         first.setdefault((cell.dataset, cell.base, cell.variant), cell)
     return list(first.values())
+
+
+def get_dataset_tables():
+    papers = [f"results/tables/datasets_{paper}.html" for paper in PAPERS]
+    return ["results/tables/datasets.html", *papers]

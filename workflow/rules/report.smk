@@ -4,6 +4,10 @@ rule report:
         runs="results/runs.csv",
         improvement="results/tables/relative_improvement.html",
         norms="figures/weight_norms.svg",
+        audit="results/audit.csv",
+        verdicts="results/compare/summary.csv",
+        dataset_tables=get_dataset_tables(),
+        dataset_figures=expand("figures/{name}.svg", name=DATASET_FIGURES),
     output:
         report("results/report.html", caption="../report/report.rst", category="Report"),
     log:
@@ -12,6 +16,7 @@ rule report:
         "../../environment.yml"
     params:
         code=code_digest("workflow.report"),
+        lists=["dataset_tables", "dataset_figures"],
     script:
         "../scripts/report.py"
 

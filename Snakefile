@@ -31,6 +31,7 @@ rule all:
     input:
         "results/cells.csv",
         "results/runs.csv",
+        "results/intervals.csv",
         "results/report.html",
         "results/audit.csv",
         "results/compare/summary.csv",

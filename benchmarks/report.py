@@ -109,6 +109,8 @@ def truth_section(cells: pd.DataFrame) -> Section | None:
         & (cells["metric"] == "P")
         & (cells["bin"] == "all")
         & cells["convention"].isin(kinds)
+        # The oracle ranks by the observed labels themselves: its estimate means nothing.
+        & (cells["base"] != "oracle")
     ]
     if rows.empty:
         return None

@@ -14,7 +14,7 @@ import pandas as pd
 from benchmarks.atomic import atomic_path, write_text
 from benchmarks.cells import KEY, values_by_cell
 from benchmarks.conventions import DEFAULT
-from benchmarks.stats import Kind, mean_relative_change
+from benchmarks.stats import SUMMARY_NAMES, Kind, mean_relative_change
 
 PLAIN = "plain"
 MISSING = "–"
@@ -35,6 +35,13 @@ class Table:
     texts: Mapping[tuple[int, str], str] = field(default_factory=dict)
     bold: frozenset[tuple[int, str]] = frozenset()
     notes: Sequence[str] = ()
+    hidden: Sequence[str] = ()
+    """Columns for the csv alone."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are printed."""
+        return [column for column in self.frame.columns if column not in self.hidden]
 
     def printed(self, row: int, column: str) -> str:
         """The text of a cell."""
@@ -59,7 +66,7 @@ def write_table(table: Table, stem: str | Path) -> None:
 
 def to_markdown(table: Table) -> str:
     """A GitHub-flavoured table."""
-    columns = list(table.frame.columns)
+    columns = table.columns
     lines = [f"**{table.caption}**", "", _pipes(columns)]
     lines.append(_pipes(["---" if c in table.key_columns else "---:" for c in columns]))
     lines += [
@@ -72,7 +79,7 @@ def to_markdown(table: Table) -> str:
 
 def to_latex(table: Table) -> str:
     """A booktabs table, ready for \\input."""
-    columns = list(table.frame.columns)
+    columns = table.columns
     align = "".join("l" if c in table.key_columns else "r" for c in columns)
     body = [
         " & ".join(row) + r" \\"
@@ -100,7 +107,7 @@ def to_latex(table: Table) -> str:
 
 def to_html(table: Table) -> str:
     """A fragment for the report; the page brings the style."""
-    columns = list(table.frame.columns)
+    columns = table.columns
     head = "".join(
         f"<th>{html.escape(c)}</th>"
         if c in table.key_columns
@@ -128,11 +135,14 @@ def to_html(table: Table) -> str:
     )
 
 
-def relative_improvement(cells: pd.DataFrame, ks: Sequence[int] = (1, 3, 5)) -> Table:
+def relative_improvement(
+    cells: pd.DataFrame, ks: Sequence[int] = (1, 3, 5), intervals: pd.DataFrame | None = None
+) -> Table:
     """PW Table 3's shape: metrics of every method, and the mean change against its plain base.
 
     Seeds are averaged. The change is PW eq. 30, which counts @1 twice, over propensity-scored
-    and over vanilla metrics.
+    and over vanilla metrics; with ``intervals`` (see :mod:`benchmarks.uncertainty`) its 95%
+    interval over test points follows, and the metrics' own go into the csv.
     """
     names = _columns(ks)
     values = values_by_cell(cells, DEFAULT).reindex(columns=names)
@@ -146,12 +156,18 @@ def relative_improvement(cells: pd.DataFrame, ks: Sequence[int] = (1, 3, 5)) -> 
         found = dict(means.loc[key]) if key in means.index else dict.fromkeys(names, math.nan)
         row.update(found)
         plain = (*key[:2], PLAIN)
-        for kind in ("PS", "vanilla"):
+        for kind in SUMMARY_NAMES:
             row[kind] = _change(means, plain, found, kind) if key != plain else math.nan
+            if intervals is not None:
+                low, high = _interval(intervals, key, SUMMARY_NAMES[kind])
+                row |= {f"{kind} low": low, f"{kind} high": high}
+                if not math.isnan(low):
+                    text = f"{row[kind]:+.2f} [{low:+.2f}, {high:+.2f}]"
+                    texts[len(rows), kind] = text.replace("-", MINUS)
         if key in reasons:
             texts[len(rows), names[0]] = reasons[key]
         rows.append(row)
-    frame = pd.DataFrame(rows, columns=[*KEY[:3], *names, "PS", "vanilla"])
+    frame = pd.DataFrame(rows, columns=[*KEY[:3], *names, "PS", "vanilla", *_bounds(intervals)])
     return Table(
         caption="Every method, and its mean relative change (%) against its plain base",
         frame=frame,
@@ -163,8 +179,23 @@ def relative_improvement(cells: pd.DataFrame, ks: Sequence[int] = (1, 3, 5)) -> 
             "PS and vanilla: mean relative change over six propensity-scored and six vanilla "
             "metrics (PW eq. 30, @1 counted twice). Bold: best of its base's variants. "
             f"Convention {DEFAULT}; in percent."
+            + ("" if intervals is None else " In brackets: 95% interval over test documents.")
         ],
+        hidden=_bounds(intervals),
     )
+
+
+def _bounds(intervals: pd.DataFrame | None) -> list[str]:
+    kinds = SUMMARY_NAMES if intervals is not None else ()
+    return [f"{kind} {end}" for kind in kinds for end in ("low", "high")]
+
+
+def _interval(intervals: pd.DataFrame, key: Sequence[str], metric: str) -> tuple[float, float]:
+    """Bounds of a change, averaged over seeds; NaN where there is none."""
+    rows = intervals[intervals["metric"] == metric]
+    for column, value in zip(KEY[:3], key, strict=True):
+        rows = rows[rows[column] == value]
+    return float(rows["change_low"].mean()), float(rows["change_high"].mean())
 
 
 def _columns(ks: Sequence[int]) -> list[str]:
@@ -214,7 +245,7 @@ def _rows(
     rows = []
     for number in range(len(table.frame)):
         row = []
-        for column in table.frame.columns:
+        for column in table.columns:
             text = escape(table.printed(number, column))
             row.append(embolden(text) if (number, column) in table.bold else text)
         rows.append(row)

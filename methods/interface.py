@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import abc
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -168,6 +168,9 @@ class FitContext:
 class Model(abc.ABC):
     """A fitted method."""
 
+    notes: Sequence[str] = ()
+    """What a reader of the result should know: a bound that was hit, a label left out."""
+
     @abc.abstractmethod
     def predict(self, inputs: Inputs, k: int) -> TopK:
         """The k best labels of each document."""
@@ -176,9 +179,10 @@ class Model(abc.ABC):
         """Euclidean norm of each label's classifier, float32[L]; None where there is none."""
         return None
 
-    def notes(self) -> list[str]:
-        """What a reader of the result should know: a bound that was hit, a label left out."""
-        return []
+    @classmethod
+    def merge(cls, models: Sequence[Any]) -> Model:
+        """One model of the shards of a fit; only for methods that are ``shardable``."""
+        raise NotImplementedError(f"{cls.__name__} cannot be put together from shards")
 
     @abc.abstractmethod
     def save(self, folder: Path) -> None:

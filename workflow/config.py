@@ -55,6 +55,7 @@ class Job:
     base: Recipe
     variants: tuple[Recipe, ...]
     budget: Mapping[str, Any]
+    shards: int = 1
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -118,7 +119,8 @@ def plan(config: Mapping[str, Any], source: str, datasets: Iterable[str]) -> lis
                 for variant, changes in variants.items():
                     for seed in block.get("seeds", config["seeds"]):
                         cell = Cell(dataset, base, variant, seed)
-                        jobs.setdefault(cell, Job(cell, recipe, tuple(changes), budget))
+                        job = Job(cell, recipe, tuple(changes), budget, block["shards"])
+                        jobs.setdefault(cell, job)
     if faults:
         raise InvalidDocumentError("\n".join([f"{source} is not valid:", *_indent(faults)]))
     return list(jobs.values())
@@ -134,7 +136,12 @@ def check_pairs(jobs: Iterable[Job], source: str, misfits: str) -> None:
             continue
         seen.add(pair)
         try:
-            assemble(job.base, job.variants)
+            method = assemble(job.base, job.variants)
+            if job.shards > 1 and not method.shardable:
+                faults.append(
+                    f"cells: {job.cell.base} with variant {job.cell.variant} cannot be fitted in "
+                    f"{job.shards} shards; take 'shards' out of its block"
+                )
         except MisfitError as misfit:
             if misfits == "error":
                 faults.append(

@@ -72,11 +72,15 @@ def build(
 
 
 def _datasets(tables: Sequence[Path], figures: Sequence[Path]) -> Section:
+    overview, *printed = map(fragment, tables)
     drawings = [drawing(path, DATASET_FIGURES[path.stem]) for path in figures]
+    folded = "".join(printed)
     return Section(
         "datasets",
         "The datasets",
         "What the data say beside what the papers print of them; a mark and a reason where the "
         "two differ.",
-        "".join([*map(fragment, tables), *drawings]),
+        overview
+        + f"<details><summary>The papers' dataset tables, checked</summary>{folded}</details>"
+        + "".join(drawings),
     )

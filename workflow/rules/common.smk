@@ -59,6 +59,13 @@ def get_cell_code(wildcards):
     return code_digest(*get_job(wildcards).modules)
 
 
+def get_shards(wildcards):
+    # The fit of a cell in one piece is part of its own job.
+    of = get_job(wildcards).shards
+    folder = CELL_FOLDER.format(**wildcards)
+    return [f"{folder}/shards/{shard}of{of}" for shard in range(of)] if of > 1 else []
+
+
 def get_budget(key):
     def get(wildcards):
         return get_job(wildcards).budget[key]

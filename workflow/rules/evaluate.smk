@@ -34,9 +34,25 @@ rule collect:
         "../scripts/collect.py"
 
 
+rule intervals:
+    input:
+        get_cell_files("instance.npz"),
+    output:
+        "results/intervals.csv",
+    log:
+        "results/logs/intervals.log",
+    conda:
+        "../../environment.yml"
+    params:
+        code=code_digest("benchmarks.uncertainty"),
+    script:
+        "../scripts/intervals.py"
+
+
 rule relative_improvement:
     input:
-        "results/cells.csv",
+        cells="results/cells.csv",
+        intervals="results/intervals.csv",
     output:
         multiext("results/tables/relative_improvement", ".csv", ".md", ".tex", ".html"),
     log:

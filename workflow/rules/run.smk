@@ -1,6 +1,32 @@
-rule run_cell:
+rule fit_shard:
     input:
         "results/data/{dataset}/meta.json",
+    output:
+        temp(directory(f"{CELL_FOLDER}/shards/{{shard}}of{{of}}")),
+    log:
+        "results/logs/runs/{dataset}/{base}/{variant}/seed{seed}.shard{shard}of{of}.log",
+    wildcard_constraints:
+        shard=r"\d+",
+        of=r"\d+",
+    conda:
+        "../../environment.yml"
+    threads: get_budget("threads")
+    resources:
+        mem_mb=get_memory,
+        wall_s=get_wall,
+        runtime=get_runtime_minutes,
+    params:
+        recipe=get_recipe,
+        code=get_cell_code,
+        checkpoint=f"{CELL_FOLDER}/.checkpoint-{{shard}}of{{of}}",
+    script:
+        "../scripts/fit_shard.py"
+
+
+rule run_cell:
+    input:
+        data="results/data/{dataset}/meta.json",
+        shards=get_shards,
     output:
         record=f"{CELL_FOLDER}/run.json",
         predictions=f"{CELL_FOLDER}/predictions.npz",

@@ -1,37 +1,26 @@
-"""Run one cell under supervision and leave its three files, whatever happened."""
+"""Run one cell, or one shard of it, and leave its files whatever happened."""
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import sys
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
-from benchmarks.atomic import atomic_path, write_json
+from benchmarks.atomic import atomic_folder, atomic_path, write_json
 from benchmarks.data.prepared import read_meta
 from benchmarks.schema import validate
 from methods.interface import TopK
 from workflow.runtime import provenance
+from workflow.runtime.launch import launch
 from workflow.runtime.resume import hold
-from workflow.runtime.supervisor import Exit, supervise
+from workflow.runtime.supervisor import Exit
 
 RUN_SCHEMA = Path(__file__).parents[1] / "schemas" / "run.schema.yaml"
 RUN_FORMAT = 1
 LOG_TAIL_LINES = 20
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
 
 
 def run_cell(
@@ -45,49 +34,33 @@ def run_cell(
     top_k: int,
     code: str,
     log: Path,
+    shards: Sequence[Path] = (),
     device: str = "cpu",
 ) -> dict[str, Any]:
     """Run a cell and write ``predictions.npz``, ``norms.npz`` and, last, ``run.json``.
 
-    Returns the record. A failure of the method is a record like any other; only an interruption
-    from outside leaves no record, and the cell is then run again.
+    With ``shards``, the fit is there already, in parts: they are put together. Returns the
+    record. A failure of the method is a record like any other; only an interruption from outside
+    leaves no record, and the cell is then run again.
     """
     folder.mkdir(parents=True, exist_ok=True)
     hold(folder / ".lock")  # the job of a killed run may be dying still
-    scratch = folder / ".scratch"
-    checkpoint = folder / ".checkpoint"
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir()
+    scratch, checkpoint = folder / ".scratch", folder / ".checkpoint"
     checkpoint.mkdir(exist_ok=True)
-    spec = {
-        **recipe,
-        "data": str(data),
-        "top_k": top_k,
-        "threads": threads,
-        "wall_s": budget["wall_s"],
-        "memory_mb": budget["memory_mb"],
-        "device": device,
-        "checkpoint": str(checkpoint),
-    }
-    write_json(scratch / "spec.json", spec)
-    log.parent.mkdir(parents=True, exist_ok=True)
     meta = read_meta(data)
     if "unavailable" in meta:
+        scratch.mkdir(exist_ok=True)
         log.write_text(meta["unavailable"] + "\n", encoding="utf-8")
         ended = Exit(code=0, stopped_for=None, wall_s=0.0, cpu_s=0.0, peak_mb=0.0)
         first_line = meta["unavailable"].splitlines()[0]
         outcome = {"status": "skipped", "reason": f"dataset not available: {first_line}"}
     else:
-        with closing(_Bar(scratch, " ".join(str(value) for value in cell.values()))) as bar:
-            ended = supervise(
-                [sys.executable, "-m", "workflow.runtime.child", str(scratch / "spec.json")],
-                wall_s=budget["wall_s"],
-                memory_mb=budget["memory_mb"],
-                log=log,
-                environment=_environment(threads),
-                on_poll=bar.update,
-            )
-        outcome = _explain(ended, scratch, budget)
+        spec = {
+            **_spec(recipe, data, budget, threads, device, checkpoint),
+            "top_k": top_k,
+            "shards": [str(path) for path in shards],
+        }
+        ended, outcome = launch(spec, scratch, log, " ".join(map(str, cell.values())))
     record = {
         "format": RUN_FORMAT,
         **cell,
@@ -97,13 +70,14 @@ def run_cell(
         "phases": outcome.get("phases", {}),
         "wall_s": ended.wall_s,
         "cpu_s": ended.cpu_s,
-        "peak_mb": ended.peak_mb,
+        "peak_mb": max(ended.peak_mb, outcome.get("shards_peak_mb", 0.0)),
         "peak_gpu_mb": None,
         "method_seed": recipe["seed"],
         "recipe": recipe["parts"],
         "params": outcome.get("params", {}),
         "device": device,
         "threads": threads,
+        "shards": len(shards) or 1,
         "budget": dict(budget),
         "node": provenance.node(),
         "versions": provenance.versions(),
@@ -113,18 +87,64 @@ def run_cell(
         "log_tail": _tail(log) if outcome["status"] != "ok" else [],
     }
     validate(record, RUN_SCHEMA, f"the record of {folder}")
-    _write(
-        folder,
-        scratch,
-        record,
-        n_test=meta.get("n_test", 0),
-        n_labels=meta.get("n_labels", 0),
-        k=top_k,
-    )
+    shape = {"n_test": meta.get("n_test", 0), "n_labels": meta.get("n_labels", 0)}
+    _write(folder, scratch, record, k=top_k, **shape)
     shutil.rmtree(scratch)
     if outcome["status"] == "ok":
         shutil.rmtree(checkpoint)
     return record
+
+
+def run_shard(
+    folder: Path,
+    *,
+    shard: tuple[int, int],
+    recipe: Mapping[str, Any],
+    data: Path,
+    budget: Mapping[str, Any],
+    threads: int,
+    checkpoint: Path,
+    log: Path,
+    device: str = "cpu",
+) -> None:
+    """Fit one part of a cell's labels and leave the folder: the model and ``shard.json``.
+
+    The folder appears whole or not at all; a shard that failed says so in its ``shard.json``.
+    """
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    hold(checkpoint / ".lock")
+    scratch = checkpoint / "scratch"
+    spec = {
+        **_spec(recipe, data, budget, threads, device, checkpoint),
+        "shard": list(shard),
+    }
+    ended, outcome = launch(spec, scratch, log, "/".join(folder.parts[-6:]))
+    with atomic_folder(folder) as temporary:
+        if outcome["status"] == "ok":
+            (scratch / "model").replace(temporary / "model")
+        write_json(temporary / "shard.json", {**outcome, "peak_mb": ended.peak_mb})
+    shutil.rmtree(scratch)
+    if outcome["status"] == "ok":
+        shutil.rmtree(checkpoint)
+
+
+def _spec(
+    recipe: Mapping[str, Any],
+    data: Path,
+    budget: Mapping[str, Any],
+    threads: int,
+    device: str,
+    checkpoint: Path,
+) -> dict[str, Any]:
+    return {
+        **recipe,
+        "data": str(data),
+        "threads": threads,
+        "wall_s": budget["wall_s"],
+        "memory_mb": budget["memory_mb"],
+        "device": device,
+        "checkpoint": str(checkpoint),
+    }
 
 
 def _write(
@@ -143,69 +163,6 @@ def _write(
     write_json(folder / "run.json", record)
 
 
-def _explain(ended: Exit, scratch: Path, budget: Mapping[str, Any]) -> dict[str, Any]:
-    """Status and reason in words; the words hold no pids or times, so that reruns agree."""
-    phase = _progress(scratch).get("phase", "start")
-    if ended.stopped_for == "timeout":
-        return {"status": "timeout", "reason": f"over {budget['wall_s']:g} s, stopped in {phase}"}
-    if ended.stopped_for == "memory":
-        reason = f"over {budget['memory_mb']:g} MB, stopped in {phase}"
-        return {"status": "oom", "reason": reason}
-    if ended.signal is not None:
-        reason = f"killed by {ended.signal.name} in {phase}"
-        if ended.signal.name == "SIGKILL":
-            reason += ", perhaps by the system for want of memory"
-        return {"status": "error", "reason": reason}
-    outcome_path = scratch / "outcome.json"
-    if not outcome_path.exists():
-        return {"status": "error", "reason": f"exited with code {ended.code} in {phase}"}
-    outcome: dict[str, Any] = json.loads(outcome_path.read_text(encoding="utf-8"))
-    if outcome["status"] == "oom":
-        outcome["reason"] += f"; its limit is {budget['memory_mb']:g} MB"
-    elif outcome["status"] == "ok" and ended.left_behind:
-        # Work that goes on elsewhere is not in the measured times, so they cannot be reported.
-        outcome["status"] = "error"
-        outcome["reason"] = (
-            f"left {len(ended.left_behind)} process(es) behind, which were ended: "
-            f"{'; '.join(ended.left_behind)}"
-        )
-    return outcome
-
-
-def _environment(threads: int) -> dict[str, str]:
-    root = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
-    counts = dict.fromkeys(THREAD_VARIABLES, str(threads))
-    return {**os.environ, **counts, "PYTHONPATH": path, "PYTHONHASHSEED": "0"}
-
-
 def _tail(log: Path) -> list[str]:
     text = log.read_text(encoding="utf-8", errors="replace")
     return text.splitlines()[-LOG_TAIL_LINES:]
-
-
-def _progress(scratch: Path) -> dict[str, Any]:
-    path = scratch / "progress.json"
-    if not path.exists():
-        return {}
-    state: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return state
-
-
-class _Bar:
-    """A progress bar on the terminal; tqdm's ``disable=None`` keeps it out of logs."""
-
-    def __init__(self, scratch: Path, title: str) -> None:
-        self.scratch = scratch
-        self.bar = tqdm(desc=title, disable=None, leave=False, file=sys.stderr)
-
-    def update(self) -> None:
-        if self.bar.disable:
-            return
-        state = _progress(self.scratch)
-        self.bar.total = state.get("total") or None
-        self.bar.n = state.get("done", 0)
-        self.bar.set_postfix_str(f"{state.get('phase', '')} {state.get('what', '')}".strip())
-
-    def close(self) -> None:
-        self.bar.close()

@@ -7,6 +7,7 @@ supervisor explains. Only fit and predict are timed.
 from __future__ import annotations
 
 import faulthandler
+import importlib
 import json
 import os
 import signal
@@ -93,16 +94,26 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
         return {"status": "skipped", "reason": reason}
     if isinstance(method, Oracle):
         method = method.given(test.labels)
-    with journal.timed("fit"):
-        model = method.fit(
-            train.observed(),
-            seed=spec["seed"],
-            device=spec["device"],
-            threads=spec["threads"],
-            checkpoint=Path(spec["checkpoint"]),
-            clock=Clock(spec["wall_s"]),
-            progress=journal.progress,
-        )
+    ok = {"status": "ok", "reason": "", "params": method.params()}
+    if "shard" in spec:
+        model = _fit(method, train, spec, journal, shard=tuple(spec["shard"]))
+        (scratch / "model").mkdir()
+        model.save(scratch / "model")
+        return {**ok, "model": f"{type(model).__module__}:{type(model).__qualname__}"}
+    if spec["shards"]:
+        parts = [json.loads((Path(p) / "shard.json").read_text()) for p in spec["shards"]]
+        for number, part in enumerate(parts):
+            if part["status"] != "ok":
+                reason = f"shard {number} of {len(parts)}: {part['reason']}"
+                return {"status": part["status"], "reason": reason}
+        ok["shards_peak_mb"] = max(part["peak_mb"] for part in parts)
+        journal.phases["fit"] = {
+            unit: sum(part["phases"]["fit"][unit] for part in parts) for unit in ("wall_s", "cpu_s")
+        }
+        with journal.timed("merge"):
+            model = _merged(parts, [Path(p) / "model" for p in spec["shards"]])
+    else:
+        model = _fit(method, train, spec, journal)
     with journal.timed("predict"):
         top = model.predict(test.inputs, spec["top_k"])
     fault = top.fault(len(test), test.n_labels)
@@ -110,7 +121,33 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
         return {"status": "error", "reason": f"the predictions are not valid: {fault}"}
     np.savez_compressed(scratch / "predictions.npz", indices=top.indices, scores=top.scores)
     np.savez_compressed(scratch / "norms.npz", norms=_norms(model, train))
-    return {"status": "ok", "reason": "", "params": method.params(), "notes": model.notes()}
+    return {**ok, "notes": list(model.notes)}
+
+
+def _fit(
+    method: Method,
+    train: Split,
+    spec: dict[str, Any],
+    journal: Journal,
+    shard: tuple[int, int] | None = None,
+) -> Model:
+    with journal.timed("fit"):
+        return method.fit(
+            train.observed(),
+            seed=spec["seed"],
+            device=spec["device"],
+            threads=spec["threads"],
+            shard=shard,
+            checkpoint=Path(spec["checkpoint"]),
+            clock=Clock(spec["wall_s"]),
+            progress=journal.progress,
+        )
+
+
+def _merged(parts: list[dict[str, Any]], folders: list[Path]) -> Model:
+    module, _, name = parts[0]["model"].partition(":")
+    cls: type[Model] = getattr(importlib.import_module(module), name)
+    return cls.merge([cls.load(folder) for folder in folders])
 
 
 def _norms(model: Model, train: Split) -> np.ndarray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import shutil
 from base64 import urlsafe_b64decode
 from pathlib import Path
 from typing import IO
@@ -52,7 +53,11 @@ def clear_after_kill(state: Path, workdir: Path) -> bool:
         except json.JSONDecodeError:
             on_cluster = None  # the mark itself was cut short by the kill
         if not on_cluster:
-            _unfinished(marks, mark, workdir).unlink(missing_ok=True)
+            unfinished = _unfinished(marks, mark, workdir)
+            if unfinished.is_dir():
+                shutil.rmtree(unfinished)
+            else:
+                unfinished.unlink(missing_ok=True)
             mark.unlink()
     return True
 

@@ -12,7 +12,7 @@ run_cell(
         "seed": int(wildcards.seed),
     },
     recipe=snakemake.params.recipe,
-    data=Path(snakemake.input[0]).parent,
+    data=Path(snakemake.input.data).parent,
     budget={
         "wall_s": float(snakemake.resources.wall_s),
         "memory_mb": snakemake.resources.mem_mb,
@@ -21,4 +21,5 @@ run_cell(
     top_k=snakemake.params.top_k,
     code=snakemake.params.code,
     log=Path(snakemake.log[0]),
+    shards=[Path(path) for path in snakemake.input.get("shards", [])],
 )

@@ -1,0 +1,7 @@
+from pathlib import Path
+
+from benchmarks.uncertainty import write_intervals
+from workflow.runtime.logs import logged
+
+with logged(snakemake.log[0]):
+    write_intervals(map(Path, snakemake.input), Path(snakemake.output[0]))

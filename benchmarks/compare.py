@@ -4,7 +4,8 @@
 interval and the paper's declared band. ``same direction``: outside it, but the change over the
 base has the published sign. ``contradicted``: our change has the other sign and its interval
 excludes zero. ``outside tolerance``: anything else that was measured. ``failed``, ``not run`` and
-``not applicable`` say why.
+``not applicable`` say why. ``p`` is of no change over the base; ``p_holm`` is corrected over all
+the tests of the printed table.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from benchmarks.ours import (
     average,
 )
 from benchmarks.papers import Paper, load_paper
-from benchmarks.stats import RESAMPLES
+from benchmarks.stats import RESAMPLES, holm
 
 REPRODUCED = "reproduced"
 SAME_DIRECTION = "same direction"
@@ -48,7 +49,7 @@ COLUMNS = [
     *("printed", "printed_low", "printed_high"),
     *("our_dataset", "our_base", "our_variant", "our_metric", "convention", "model", "source"),
     *("ours", "ours_low", "ours_high", "seeds", "seed_sd"),
-    *("change_printed", "change_ours", "change_low", "change_high"),
+    *("change_printed", "change_ours", "change_low", "change_high", "p", "p_holm"),
     *("tolerance", "tolerance_from", "outcome", "verdict", "reason", "runs"),
 ]
 
@@ -73,6 +74,8 @@ def compare(
     rows = [_figure_row(paper, figure, ours, facts) for _, figure in paper.figures.iterrows()]
     rows += [_claim_row(paper, claim, ours) for claim in paper.claims]
     frame = pd.DataFrame(rows).reindex(columns=COLUMNS)
+    for _, table in frame[frame["kind"] == "figure"].groupby("table"):
+        frame.loc[table.index, "p_holm"] = holm(table["p"].to_numpy(dtype=float))
     empty = frame["verdict"].isna() | (frame["verdict"] == "")
     if empty.any():
         raise AssertionError(f"{paper.id}: {empty.sum()} figures without a verdict")
@@ -163,6 +166,7 @@ def _figure_row(paper: Paper, figure: pd.Series, ours: Ours, facts: Facts) -> di
     except MissingError as missing:
         return row | _verdict(missing.outcome, missing.reason)
     row |= _ours(value)
+    row["p"] = value.p
     is_change = figure["role"] in ("delta", "mean", "mean_change")
     tolerance, source = _tolerance(
         print_, value, paper.band["change" if figure["role"] == "mean_change" else "points"]
@@ -180,6 +184,7 @@ def _figure_row(paper: Paper, figure: pd.Series, ours: Ours, facts: Facts) -> di
                 "change_ours": change.value,
                 "change_low": change.low,
                 "change_high": change.high,
+                "p": change.p,
             }
     if abs(value.value - print_.middle) <= tolerance:
         return row | _verdict(REPRODUCED, note)

@@ -7,7 +7,7 @@ verdict and a reason; no figure is silently skipped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,6 +28,7 @@ from benchmarks.stats import (
 
 Instances = Callable[[str, str, str, int], Evaluation | None]
 Cell = tuple[str, str, str]
+Bounds = tuple[float, float, float]
 
 NOT_RUN = "not run"
 FAILED = "failed"
@@ -56,6 +57,8 @@ class Measured:
     seeds: tuple[int, ...]
     seed_sd: float
     runs: tuple[str, ...]
+    p: float = float("nan")
+    """Of no change, where the value is one; of several seeds the largest."""
 
     @property
     def half_width(self) -> float:
@@ -149,14 +152,13 @@ class Ours:
     def measured(self, cell: Cell, metric: str, convention: str) -> Measured:
         """A metric of a cell: mean over seeds, interval over test points."""
         values = self.values(cell, metric, convention)
-        lows, highs = [], []
+        bounds: list[Bounds] = []
         for seed, value in values.items():
             row = self._interval(cell, seed, metric)
             if row is not None:
-                # Another convention's interval lends its width, not its place.
-                lows.append(value + row["low"] - row["value"])
-                highs.append(value + row["high"] - row["value"])
-        return _measured(cell, values, lows, highs)
+                shift = value - row["value"]
+                bounds.append((row["low"] + shift, row["high"] + shift, float("nan")))
+        return _measured(cell, values, bounds)
 
     def change(
         self, base: Cell, variant: Cell, metric: str, convention: str, relative: bool
@@ -166,13 +168,12 @@ class Ours:
         after = self.values(variant, metric, convention)
         seeds = self._shared_seeds(base, variant, before, after)
         values: dict[int, float] = {}
-        lows: list[float] = []
-        highs: list[float] = []
+        bounds: list[Bounds] = []
         for seed in seeds:
             points = after[seed] - before[seed]
             values[seed] = 100.0 * points / before[seed] if relative else points
-            self._add_bounds(base, variant, seed, metric, relative, values, lows, highs)
-        return _measured(variant, values, lows, highs)
+            bounds += self._bounds(base, variant, seed, metric, relative, values[seed])
+        return _measured(variant, values, bounds)
 
     def mean_change(self, base: Cell, variant: Cell, kind: Kind, convention: str) -> Measured:
         """PW eq. 30 for the seeds both ran with."""
@@ -181,38 +182,29 @@ class Ours:
         after = {m: self.values(variant, m, convention) for m in names}
         seeds = self._shared_seeds(base, variant, before[names[0]], after[names[0]])
         values: dict[int, float] = {}
-        lows: list[float] = []
-        highs: list[float] = []
+        bounds: list[Bounds] = []
         for seed in seeds:
             values[seed] = mean_relative_change(
                 {m: before[m][seed] for m in names}, {m: after[m][seed] for m in names}, kind
             )
-            self._add_bounds(base, variant, seed, SUMMARY_NAMES[kind], True, values, lows, highs)
-        return _measured(variant, values, lows, highs)
+            name = SUMMARY_NAMES[kind]
+            bounds += self._bounds(base, variant, seed, name, True, values[seed])
+        return _measured(variant, values, bounds)
 
-    def _add_bounds(
-        self,
-        base: Cell,
-        variant: Cell,
-        seed: int,
-        metric: str,
-        relative: bool,
-        values: dict[int, float],
-        lows: list[float],
-        highs: list[float],
-    ) -> None:
-        """The paired interval of a seed's change, where both saved their points."""
+    def _bounds(
+        self, base: Cell, variant: Cell, seed: int, metric: str, relative: bool, value: float
+    ) -> list[Bounds]:
+        """Low, high and p of a seed's change, where both members saved their points."""
         pair = self._pair(base, variant, seed)
         if pair is None or metric not in pair.index:
-            return
+            return []
         row = pair.loc[metric]
         names = ("change", "low", "high")
         if not relative:
             names = ("difference", "difference_low", "difference_high")
         # Another convention's interval lends its width, not its place.
-        shift = values[seed] - float(row[names[0]])
-        lows.append(float(row[names[1]]) + shift)
-        highs.append(float(row[names[2]]) + shift)
+        shift = value - float(row[names[0]])
+        return [(float(row[names[1]]) + shift, float(row[names[2]]) + shift, float(row["p"]))]
 
     def _shared_seeds(
         self, base: Cell, variant: Cell, before: dict[int, float], after: dict[int, float]
@@ -279,17 +271,17 @@ def average(parts: list[Measured]) -> Measured:
     )
 
 
-def _measured(
-    cell: Cell, values: dict[int, float], lows: list[float], highs: list[float]
-) -> Measured:
+def _measured(cell: Cell, values: dict[int, float], bounds: Sequence[Bounds]) -> Measured:
     seen = list(values.values())
+    low, high = np.mean([b[:2] for b in bounds], axis=0) if bounds else (np.nan, np.nan)
     return Measured(
         value=float(np.mean(seen)),
-        low=float(np.mean(lows)) if lows else float("nan"),
-        high=float(np.mean(highs)) if highs else float("nan"),
+        low=float(low),
+        high=float(high),
         seeds=tuple(sorted(values)),
         seed_sd=float(np.std(seen, ddof=1)) if len(seen) > 1 else float("nan"),
         runs=tuple(f"{'/'.join(cell)}/seed{seed}" for seed in sorted(values)),
+        p=max((b[2] for b in bounds), default=float("nan")),
     )
 
 

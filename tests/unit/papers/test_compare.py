@@ -119,6 +119,7 @@ def test_verdicts_by_tolerance_and_direction():
     wrong = verdict_of_pwcb(33.0, 30.0)
     assert wrong.outcome == "contradicted"
     assert wrong.change_high < 0
+    assert wrong.p < wrong.p_holm <= 1
     assert verdict_of_pwcb(30.0, 30.0).outcome == "outside tolerance"
 
 

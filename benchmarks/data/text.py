@@ -26,7 +26,17 @@ SEPARATOR = "/SEP/"
 VOCABULARY_LIMIT = 500_000
 _DOCUMENTS_PER_JOB = 1000
 
-_sentences = PunktSentenceTokenizer()
+
+class _Sentences(PunktSentenceTokenizer):
+    """Punkt that remembers its decisions: untrained, they depend on nothing but the words around
+    a stop, and legal texts repeat those."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text_contains_sentbreak = lru_cache(maxsize=500_000)(super().text_contains_sentbreak)
+
+
+_sentences = _Sentences()
 _words = NLTKWordTokenizer()
 _WORD_CHARACTER = re.compile(r"\w")
 _ONLY_CLOSERS = re.compile(r"""[\])}>"'»”’]+""")

@@ -245,6 +245,8 @@ def _download(origin: str, file: RemoteFile, cache: Path, patience: Patience) ->
                 wait = next(waits, None)
                 reason = str(error) or type(error).__name__
                 if wait is None:
+                    if not part.exists():
+                        job.notes.unlink(missing_ok=True)
                     raise _SourceError(f"{reason} (gave up)") from error
                 if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
                     waits = iter(())  # no address or no answer: one more try is enough

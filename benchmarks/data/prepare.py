@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +25,7 @@ from benchmarks.data.cards import (
     unknown_name,
 )
 from benchmarks.data.errors import DataError, UnavailableError
-from benchmarks.data.fetch import Fetched, Patience, fetch, git_blob, record
+from benchmarks.data.fetch import Fetched, Patience, exclusive, fetch, git_blob, record
 from benchmarks.data.parts import find
 from benchmarks.data.prepared import FORMAT, read_meta, write
 from benchmarks.data.split import Inputs, Split
@@ -61,7 +59,7 @@ def ensure(
     folder = Path(root) / name
     folder.parent.mkdir(parents=True, exist_ok=True)
     is_synthetic = name in synthetic.NAMES and name not in (cards or {})
-    with _exclusive(folder.parent / f".{name}.lock"):
+    with exclusive(folder.parent / f".{name}.lock"):
         if is_synthetic:
             wanted = f"{VERSION} {name}"
             if not _is_ready(folder, wanted):
@@ -300,10 +298,3 @@ def _tfidf(texts: list[list[str]], settings: Mapping[str, Any]) -> list[sparse.c
     for matrix in matrices:
         matrix.sort_indices()
     return matrices
-
-
-@contextmanager
-def _exclusive(path: Path) -> Iterator[None]:
-    with path.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield

@@ -86,6 +86,7 @@ def _flat(record: dict[str, Any]) -> dict[str, Any]:
     return {
         **{key: record[key] for key in [*KEY, *keep, "code", "data"]},
         **phases,
+        **{f"budget_{key}": value for key, value in record["budget"].items()},
         "cpu": record["node"]["cpu"],
         "notes": "; ".join(record.get("notes", [])),
     }

@@ -84,7 +84,7 @@ def fetch(
     cache.mkdir(parents=True, exist_ok=True)
     patience = patience or Patience()
     failures: list[str] = []
-    with _exclusive(cache / f".{file.name}.lock"):
+    with exclusive(cache / f".{file.name}.lock"):
         kept = cache / file.name
         if kept.exists():
             try:
@@ -117,7 +117,7 @@ def record(file: RemoteFile, fetched: Fetched, cache: str | Path) -> None:
     if file.checksum_known:
         return
     path = Path(cache) / LOCK_FILE
-    with _exclusive(Path(cache) / f".{LOCK_FILE}.lock"):
+    with exclusive(Path(cache) / f".{LOCK_FILE}.lock"):
         known = _recorded(Path(cache))
         known[file.name] = {
             "sha256": fetched.sha256,
@@ -245,6 +245,8 @@ def _download(origin: str, file: RemoteFile, cache: Path, patience: Patience) ->
                 wait = next(waits, None)
                 reason = str(error) or type(error).__name__
                 if wait is None:
+                    if not part.exists():
+                        job.notes.unlink(missing_ok=True)
                     raise _SourceError(f"{reason} (gave up)") from error
                 if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
                     waits = iter(())  # no address or no answer: one more try is enough
@@ -332,7 +334,7 @@ def _save(response: httpx.Response, job: _Download, have: int) -> None:
 
 
 @contextmanager
-def _exclusive(path: Path) -> Iterator[None]:
+def exclusive(path: Path) -> Iterator[None]:
     """One process at a time; the lock goes with the process."""
     with path.open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)

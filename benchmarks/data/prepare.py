@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -27,7 +26,7 @@ from benchmarks.data.cards import (
     unknown_name,
 )
 from benchmarks.data.errors import DataError, UnavailableError
-from benchmarks.data.fetch import Fetched, Patience, fetch, git_blob, record
+from benchmarks.data.fetch import Fetched, Patience, exclusive, fetch, git_blob, record
 from benchmarks.data.parts import find
 from benchmarks.data.prepared import FORMAT, read_meta, write, write_unavailable
 from benchmarks.data.split import Inputs, Split
@@ -64,7 +63,7 @@ def ensure(
     folder = Path(root) / name
     folder.parent.mkdir(parents=True, exist_ok=True)
     is_synthetic = name in synthetic.NAMES and name not in (cards or {})
-    with _exclusive(folder.parent / f".{name}.lock"), _made_with(code, folder):
+    with exclusive(folder.parent / f".{name}.lock"), _made_with(code, folder):
         if is_synthetic:
             wanted = f"{VERSION} {name}"
             if not _is_ready(folder, wanted):
@@ -331,10 +330,3 @@ def _made_with(code: str | None, folder: Path) -> Iterator[None]:
     yield
     if code is not None and not note.exists():
         write_text(note, code)
-
-
-@contextmanager
-def _exclusive(path: Path) -> Iterator[None]:
-    with path.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield

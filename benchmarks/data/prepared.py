@@ -12,6 +12,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
@@ -54,6 +55,30 @@ class Texts(Sequence[str]):
             raise IndexError(index)
         index %= len(self)
         return bytes(self.utf8[self.offsets[index] : self.offsets[index + 1]]).decode("utf-8")
+
+
+class Vocabulary(Sequence[str]):
+    """The words of a prepared folder, read when first asked for: most users want only ids."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def _words(self) -> list[str]:
+        return self.path.read_text(encoding="utf-8").split("\n")
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        return self._words[index]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._words)
 
 
 def write(
@@ -147,14 +172,12 @@ def open_extra(folder: str | Path, name: str) -> Split:
     return _open_split(folder, name, meta, _vocabulary(folder, meta))
 
 
-def _vocabulary(folder: Path, meta: Mapping[str, Any]) -> list[str] | None:
-    if "tokens" not in meta["inputs"]:
-        return None
-    return (folder / "vocabulary.txt").read_text(encoding="utf-8").split("\n")
+def _vocabulary(folder: Path, meta: Mapping[str, Any]) -> Vocabulary | None:
+    return Vocabulary(folder / "vocabulary.txt") if "tokens" in meta["inputs"] else None
 
 
 def _open_split(
-    folder: Path, name: str, meta: dict[str, Any], vocabulary: list[str] | None
+    folder: Path, name: str, meta: dict[str, Any], vocabulary: Sequence[str] | None
 ) -> Split:
     def array(part: str) -> np.ndarray:
         # A plain ndarray view of the map: scipy copies the memmap sub-class in places.

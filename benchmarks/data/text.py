@@ -8,14 +8,13 @@ Nothing else differs, and every machine gets the same tokens.
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, cpu_count, delayed
 from nltk.tokenize import NLTKWordTokenizer, PunktSentenceTokenizer
 
 from benchmarks.data.split import Tokens
@@ -26,7 +25,17 @@ SEPARATOR = "/SEP/"
 VOCABULARY_LIMIT = 500_000
 _DOCUMENTS_PER_JOB = 1000
 
-_sentences = PunktSentenceTokenizer()
+
+class _Sentences(PunktSentenceTokenizer):
+    """Punkt that remembers its decisions: untrained, they depend on nothing but the words around
+    a stop, and legal texts repeat those."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text_contains_sentbreak = lru_cache(maxsize=500_000)(super().text_contains_sentbreak)
+
+
+_sentences = _Sentences()
 _words = NLTKWordTokenizer()
 _WORD_CHARACTER = re.compile(r"\w")
 _ONLY_CLOSERS = re.compile(r"""[\])}>"'»”’]+""")
@@ -105,7 +114,7 @@ def tokenise(
     500,000 at most; the result does not depend on ``jobs``. ``already`` says that texts are
     tokens joined by spaces. An empty document becomes one ``<UNK>``.
     """
-    jobs = jobs or len(os.sched_getaffinity(0))
+    jobs = jobs or cpu_count()
     batches = [
         (number, texts[start : start + _DOCUMENTS_PER_JOB])
         for number, texts in enumerate(splits)

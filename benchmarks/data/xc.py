@@ -12,7 +12,6 @@ on the number of threads. At most a few blocks are held besides the arrays.
 from __future__ import annotations
 
 import gzip
-import os
 import re
 import zlib
 from collections import deque
@@ -22,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal, NoReturn
 
+import joblib
 import numpy as np
 from scipy import sparse
 
@@ -128,7 +128,7 @@ def _read(
 ) -> tuple[sparse.csr_matrix, sparse.csr_matrix | None, bool]:
     if repeated not in ("error", "sum"):
         raise ValueError(f"repeated is {repeated!r}; it can be 'error' or 'sum'")
-    workers = threads or len(os.sched_getaffinity(0))
+    workers = threads or joblib.cpu_count()
     with _open(path) as stream, ThreadPoolExecutor(workers) as pool:
         blocks = _blocks(stream, path)
         first = next(blocks, b"")

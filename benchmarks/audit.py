@@ -1,0 +1,110 @@
+"""The audit: what the papers' printed figures say about themselves and one another.
+
+It needs no training and no data, only ``benchmarks/papers``. Everything checked is a row of
+``audit.csv``, whether sound or not; the page shows what is not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import jinja2
+import pandas as pd
+
+from benchmarks.atomic import atomic_path, write_text
+from benchmarks.audit_across import (
+    check_consequences,
+    check_copies,
+    check_features,
+    check_statistics,
+)
+from benchmarks.audit_checks import OK, VERDICTS, Finding, check_all
+from benchmarks.audit_propensity import check_ps_level, check_ps_position, check_ps_span
+from benchmarks.papers import Paper, load_papers
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+MEANING = {
+    "impossible": "no set of predictions can give these figures",
+    "does not follow": "the print does not follow from the cells it rests on",
+    "disagrees": "one quantity is printed as two",
+    "odd": "possible, but out of line with everything around it",
+    "note": "holds under one reading only, or worth knowing",
+}
+
+
+def audit(papers: Sequence[Paper] | None = None) -> pd.DataFrame:
+    """All checks on all papers: one row each, the gravest first within a paper."""
+    papers = load_papers() if papers is None else papers
+    findings: list[Finding] = []
+    for paper in papers:
+        findings += check_all(paper)
+        findings += check_ps_span(paper)
+        findings += check_features(paper)
+    for check in (check_ps_position, check_ps_level, check_copies, check_statistics):
+        findings += check(papers)
+    findings += check_consequences(papers, findings)
+    order = {paper.id: position for position, paper in enumerate(papers)}
+    findings.sort(key=lambda f: (order[f.paper], VERDICTS.index(f.verdict)))
+    return pd.DataFrame([asdict(f) for f in findings])
+
+
+def write_audit(csv_path: str | Path, page_path: str | Path) -> pd.DataFrame:
+    """Run the audit and write its table and its page."""
+    papers = load_papers()
+    frame = audit(papers)
+    with atomic_path(csv_path) as temporary:
+        frame.to_csv(temporary, index=False)
+    write_text(page_path, render_page(frame, papers))
+    return frame
+
+
+def render_page(frame: pd.DataFrame, papers: Sequence[Paper]) -> str:
+    """A standalone HTML page of what was found and how much was checked."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    sections = []
+    for paper in papers:
+        mine = frame[frame["paper"] == paper.id]
+        found = mine[mine["verdict"] != OK]
+        sections.append(
+            {
+                "id": paper.id,
+                "title": paper.title,
+                "year": paper.spec["year"],
+                "venue": paper.spec["venue"],
+                "figures": len(paper.figures),
+                "claims": len(paper.claims),
+                "checks": len(mine),
+                "counts": Counter(mine["verdict"]),
+                "groups": [
+                    (verdict, found[found["verdict"] == verdict].to_dict("records"))
+                    for verdict in VERDICTS
+                    if (found["verdict"] == verdict).any()
+                ],
+            }
+        )
+    checks = (
+        frame.assign(sound=frame["verdict"] == OK)
+        .groupby(frame["check"].str.replace(r"^claim .*", "claims of the text", regex=True))
+        .agg(checked=("sound", "size"), sound=("sound", "sum"))
+        .reset_index()
+        .to_dict("records")
+    )
+    return environment.get_template("audit.html.j2").render(
+        sections=sections,
+        meaning=MEANING,
+        verdicts=[v for v in VERDICTS if v != OK],
+        totals=Counter(frame["verdict"]),
+        n_checks=len(frame),
+        n_figures=sum(len(p.figures) for p in papers),
+        n_claims=sum(len(p.claims) for p in papers),
+        checks=checks,
+    )

@@ -1,0 +1,373 @@
+"""Checks of one paper's printed figures against one another; nothing but print goes in.
+
+Each check yields a :class:`Finding` for everything it looked at, ``ok`` included, so that the
+audit can say how much was checked. Intervals are those of rounding (:mod:`benchmarks.intervals`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from benchmarks import claims, intervals
+from benchmarks.intervals import Interval
+from benchmarks.papers import Paper
+from benchmarks.stats import SUMMARY_METRICS
+
+OK = "ok"
+WRONG = "does not follow"
+IMPOSSIBLE = "impossible"
+DISAGREES = "disagrees"
+ODD = "odd"
+NOTE = "note"
+VERDICTS = (IMPOSSIBLE, WRONG, DISAGREES, ODD, NOTE, OK)
+"""From the gravest to none."""
+
+NDCG_CHECK = "nDCG within what P allows"
+
+ROW = ["table", "dataset", "base", "variant"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check says of one place in a paper."""
+
+    paper: str
+    table: str
+    where: str
+    check: str
+    verdict: str
+    printed: str
+    recomputed: str
+    message: str = ""
+
+
+def rows_of(paper: Paper) -> Iterator[tuple[tuple[str, ...], dict[str, Interval]]]:
+    """Each row of printed metric values: (table, dataset, base, variant), {our metric: value}."""
+    values = paper.figures[paper.figures["role"] == "value"]
+    for key, row in values.groupby(ROW, sort=False):
+        yield (
+            tuple(map(str, key)),
+            {m: Interval(lo, hi) for m, lo, hi in row[["our_metric", "low", "high"]].to_numpy()},
+        )
+
+
+def place(dataset: str, base: str, variant: str, metric: str = "") -> str:
+    """A row or cell in words."""
+    return ", ".join(part for part in (dataset, base, variant, metric) if part)
+
+
+def check_derived(paper: Paper) -> Iterator[Finding]:
+    """Averages, differences and mean relative changes, recomputed from the columns they sum up."""
+    derived = paper.figures[paper.figures["role"].isin(["mean", "difference", "mean_change"])]
+    for _, figure in derived.iterrows():
+        own = [str(part) for part in figure[ROW]]
+        if figure["role"] == "mean_change":
+            # PW eq. 30; a row is no change of itself.
+            if figure["variant"] == figure["over"]:
+                continue
+            base = [*own[:3], figure["over"]]
+            terms = [
+                intervals.relative_change(_at(paper, own, m), _at(paper, base, m))
+                for m in SUMMARY_METRICS[figure["terms"][0]]
+            ]
+            result, what = intervals.mean(terms), "mean relative change (eq. 30)"
+        elif figure["role"] == "mean":
+            terms = [_at(paper, own, m) for m in figure["terms"]]
+            result, what = intervals.mean(terms), "average"
+        else:
+            first, second = (_at(paper, own, m) for m in figure["terms"])
+            result, what = first - second, "difference"
+        holds = result.overlaps(Interval(figure["low"], figure["high"]))
+        message = ""
+        if not holds and figure["role"] == "mean":
+            message = _explain_mean(figure, terms)
+        yield Finding(
+            paper.id,
+            figure["table"],
+            place(own[1], own[2], own[3], figure["metric"]),
+            what,
+            OK if holds else WRONG,
+            figure["value"],
+            f"{result.middle:.2f} {result}",
+            message,
+        )
+
+
+def _explain_mean(figure: pd.Series, terms: list[Interval]) -> str:
+    """Which single sign, if read wrongly, would give the printed mean."""
+    goal = Interval(figure["low"], figure["high"])
+    for i, name in enumerate(figure["terms"]):
+        flipped = [-t if j == i else t for j, t in enumerate(terms)]
+        if intervals.mean(flipped).overlaps(goal):
+            return (
+                f"sign error: the printed mean follows if {name} = {terms[i].middle:+.2f} is "
+                f"taken as {-terms[i].middle:+.2f}"
+            )
+    return f"the mean of the printed cells is {intervals.mean(terms).middle:.2f}"
+
+
+def check_claims(paper: Paper) -> Iterator[Finding]:
+    """Statements of the text, judged on the printed cells, under each reading of them."""
+    held_by: dict[str, list[tuple[str, frozenset[str]]]] = {}
+    for claim in paper.claims:
+        readings: Mapping[str, str] = claim.get("readings") or {"": ""}
+        outcomes = {
+            name: claims.judge(paper, claim, claims.printed_value, row or None)
+            for name, row in readings.items()
+        }
+        held = frozenset(name for name, outcome in outcomes.items() if outcome.holds)
+        if "group" in claim:
+            held_by.setdefault(claim["group"], []).append((claim["id"], held))
+        best = next((o for o in outcomes.values() if o.holds), next(iter(outcomes.values())))
+        message = best.detail
+        if len(readings) > 1:
+            message = "; ".join(
+                f"{name} rows: {'holds' if o.holds else 'does not hold'} ({o.left})"
+                + (f": {o.detail}" if o.detail else "")
+                for name, o in outcomes.items()
+            )
+        verdict = WRONG if not held else NOTE if len(held) < len(readings) else OK
+        if verdict == WRONG and best.value is not None and _cut_short(best.value, claim):
+            verdict, message = NOTE, "follows if the figure was cut off and not rounded"
+        figures = claims.figures_of(paper, claim, next(iter(readings.values())) or None)
+        yield Finding(
+            paper.id,
+            ", ".join(sorted(set(figures["table"]))),
+            claim["where"],
+            f"claim {claim['id']}",
+            verdict,
+            claim["says"],
+            best.left,
+            message,
+        )
+    for group, members in held_by.items():
+        common = frozenset.intersection(*(held for _, held in members))
+        split = "; ".join(
+            f"{name}: {' or '.join(sorted(held)) or 'none'}" for name, held in members
+        )
+        yield Finding(
+            paper.id,
+            "",
+            group,
+            "claims of one group hold under one reading",
+            OK if common else WRONG,
+            f"{len(members)} claims",
+            " or ".join(sorted(common)) or "no one reading",
+            "" if common else f"the readings are mixed: {split}",
+        )
+
+
+def _cut_short(value: Interval, claim: Mapping[str, Any]) -> bool:
+    """Whether an equation holds for a right side whose further digits were dropped."""
+    if claim["op"] != "=" or not isinstance(claim["right"], str):
+        return False
+    right = intervals.printed(claim["right"])
+    unit = math.copysign(2 * right.half_width, right.middle)
+    ends = sorted((right.middle, right.middle + unit))
+    return value.overlaps(Interval(*ends))
+
+
+def check_identities(paper: Paper) -> Iterator[Finding]:
+    """nDCG@1 is P@1 and PSnDCG@1 is PSP@1, in one table or across two."""
+    values = paper.figures[paper.figures["role"] == "value"]
+    for first, second in (("P@1", "nDCG@1"), ("PSP@1", "PSnDCG@1")):
+        key = ["dataset", "base", "variant"]
+        pairs = values[values["our_metric"] == first].merge(
+            values[values["our_metric"] == second], on=key, suffixes=("", "_2")
+        )
+        for _, pair in pairs.iterrows():
+            same = Interval(pair["low"], pair["high"]).overlaps(
+                Interval(pair["low_2"], pair["high_2"])
+            )
+            tables = sorted({pair["table"], pair["table_2"]})
+            yield Finding(
+                paper.id,
+                ", ".join(tables),
+                place(pair["dataset"], pair["base"], pair["variant"]),
+                f"{first} = {second}",
+                OK if same else IMPOSSIBLE,
+                f"{pair['value']} and {pair['value_2']}",
+                "equal by definition",
+                ""
+                if same
+                else f"{first} (Table {pair['table']}) and {second} (Table "
+                f"{pair['table_2']}) are one quantity, printed as two",
+            )
+
+
+def discount_sum(k: int) -> float:
+    """The ideal DCG of k places."""
+    return sum(1 / math.log2(j + 2) for j in range(k))
+
+
+def dcg_range(row: Mapping[str, Interval], k: int) -> Interval | None:
+    """What P@1, P@3 (and P@5) leave open for the mean DCG@k, in units of one hit.
+
+    Between two printed cut-offs the number of hits is known but not their ranks: at best they
+    come first, at worst last, and no rank can hold more than one.
+    """
+    cuts = [c for c in (1, 3, 5) if c <= k]
+    if any(f"P@{c}" not in row for c in cuts):
+        return None
+    low = high = 0.0
+    for end in ("low", "high"):
+        done, start, total = 0.0, 0, 0.0
+        for cut in cuts:
+            hits = max(getattr(row[f"P@{cut}"], end) / 100 * cut - done, 0.0)
+            ranks = list(range(start, cut))
+            for rank in reversed(ranks) if end == "low" else ranks:
+                put = min(hits, 1.0)
+                total += put / math.log2(rank + 2)
+                hits -= put
+            done, start = getattr(row[f"P@{cut}"], end) / 100 * cut, cut
+        if end == "low":
+            low = total
+        else:
+            high = total
+    return Interval(min(low, high), max(low, high))
+
+
+def check_ndcg(paper: Paper) -> Iterator[Finding]:
+    """nDCG@k cannot be below DCG@k over k full places, whatever a row's number of labels.
+
+    Under a fixed normaliser it cannot be above it either: rows that are prove the other one.
+    """
+    above: dict[str, list[int]] = {}
+    for (table, dataset, base, variant), row in rows_of(paper):
+        for k in (3, 5):
+            dcg = dcg_range(row, k)
+            if dcg is None or f"nDCG@{k}" not in row:
+                continue
+            floor = 100 * dcg.low / discount_sum(k)
+            ceiling = 100 * dcg.high / discount_sum(k)
+            value = row[f"nDCG@{k}"]
+            fails = value.high < floor - intervals.SLACK
+            above.setdefault(table, []).append(int(value.low > ceiling))
+            yield Finding(
+                paper.id,
+                table,
+                place(dataset, base, variant, f"nDCG@{k}"),
+                NDCG_CHECK,
+                IMPOSSIBLE if fails else OK,
+                f"{value.middle:g}",
+                f"at least {floor:.2f}",
+                f"P@1 = {row['P@1'].middle:g} and P@{k} = {row[f'P@{k}'].middle:g} force more"
+                if fails
+                else "",
+            )
+    for table, counts in above.items():
+        fixed = sum(counts) == 0
+        yield Finding(
+            paper.id,
+            table,
+            "all rows",
+            "normaliser of nDCG",
+            NOTE,
+            f"{sum(counts)} of {len(counts)} cells above the ceiling of k full places",
+            "k places, always" if fixed else "min(k, number of labels) places",
+            "no cell leaves the range of a normaliser over k places"
+            if fixed
+            else "only a normaliser over a row's own number of labels allows these cells",
+        )
+
+
+def check_hits(paper: Paper) -> Iterator[Finding]:
+    """k P@k, the number of hits, cannot fall as k grows."""
+    for (table, dataset, base, variant), row in rows_of(paper):
+        for j, k in ((1, 3), (3, 5)):
+            if f"P@{j}" in row and f"P@{k}" in row:
+                few, many = row[f"P@{j}"].scaled(j), row[f"P@{k}"].scaled(k)
+                yield Finding(
+                    paper.id,
+                    table,
+                    place(dataset, base, variant),
+                    f"hits at {k} are no fewer than at {j}",
+                    IMPOSSIBLE if many.below(few) else OK,
+                    f"{row[f'P@{j}'].middle:g} and {row[f'P@{k}'].middle:g}",
+                    f"{few.middle:g} and {many.middle:g} per 100 points",
+                )
+
+
+def check_same_run(paper: Paper) -> Iterator[Finding]:
+    """A figure printed in two tables of one paper is one figure."""
+    known = with_implied(paper)
+    key = ["our_dataset", "our_base", "our_variant", "our_metric", "model"]
+    for _, group in known.groupby(key, sort=False):
+        for (_, a), (_, b) in itertools.combinations(group.iterrows(), 2):
+            if a["table"] == b["table"] and (a["base"], a["variant"]) == (b["base"], b["variant"]):
+                continue
+            same = Interval(a["low"], a["high"]).overlaps(Interval(b["low"], b["high"]))
+            yield Finding(
+                paper.id,
+                ", ".join(sorted({a["table"], b["table"]})),
+                place(a["dataset"], a["base"], a["variant"], a["metric"]),
+                "one run, one figure",
+                OK if same else DISAGREES,
+                f"{a['value']} and {b['value']}",
+                "equal",
+                ""
+                if same
+                else f"Table {a['table']} prints {a['value']}, Table {b['table']} "
+                f"{b['value']} for the same run",
+            )
+
+
+def with_implied(paper: Paper) -> pd.DataFrame:
+    """Printed values, and those that a printed difference to another row implies."""
+    figures = paper.figures
+    implied = figures[figures["role"] == "delta"].copy()
+    for index, figure in implied.iterrows():
+        base = _at(paper, [*figure[ROW[:3]], figure["over"]], figure["metric"])
+        total = base + Interval(figure["low"], figure["high"])
+        implied.loc[index, ["low", "high"]] = total.low, total.high
+        implied.loc[index, "value"] = f"{total.middle:.2f} (by its difference)"
+    return pd.concat([figures[figures["role"] == "value"], implied])
+
+
+def check_repeats(paper: Paper) -> Iterator[Finding]:
+    """Two metrics of one method cannot well agree to the digit on two datasets."""
+    values = paper.figures[paper.figures["role"] == "value"]
+    for (table, base, variant), group in values.groupby(["table", "base", "variant"], sort=False):
+        by_dataset = {
+            d: dict(zip(g["metric"], g["value"], strict=True))
+            for d, g in group.groupby("dataset", sort=False)
+        }
+        for one, other in itertools.combinations(by_dataset, 2):
+            first, second = by_dataset[one], by_dataset[other]
+            same = [m for m in first if m in second and float(first[m]) == float(second[m])]
+            yield Finding(
+                paper.id,
+                str(table),
+                place(f"{one} and {other}", str(base), str(variant)),
+                "values repeated across datasets",
+                ODD if len(same) > 1 else OK,
+                ", ".join(f"{m} {first[m]}" for m in same),
+                "different datasets, different values",
+                f"the same {' and '.join(same)} on both datasets: one is a copy"
+                if len(same) > 1
+                else "",
+            )
+
+
+def check_all(paper: Paper) -> Iterable[Finding]:
+    """Every check that needs this paper alone and no knowledge of propensities or datasets."""
+    checks = (
+        check_derived,
+        check_claims,
+        check_identities,
+        check_ndcg,
+        check_hits,
+        check_same_run,
+        check_repeats,
+    )
+    return itertools.chain.from_iterable(check(paper) for check in checks)
+
+
+def _at(paper: Paper, row: list[str], metric: str) -> Interval:
+    return claims.printed_value(paper.one([*row, metric]))

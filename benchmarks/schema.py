@@ -1,0 +1,94 @@
+"""JSON Schema validation with messages that say which key is wrong and what it may be."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+
+
+class InvalidDocumentError(ValueError):
+    """A file that does not follow its schema; the message has a line for each fault."""
+
+
+def validate(document: Any, schema: str | Path, source: str) -> Any:
+    """The document with the schema's defaults filled in, or an error naming every fault.
+
+    ``source`` is what the user calls the document: a file's path, mostly.
+    """
+    rules = yaml.safe_load(Path(schema).read_text(encoding="utf-8"))
+    validator = jsonschema.Draft202012Validator(rules)
+    faults = sorted(validator.iter_errors(document), key=lambda e: [str(p) for p in e.path])
+    if faults:
+        lines = "\n".join(f"  {_describe(fault)}" for fault in faults)
+        raise InvalidDocumentError(f"{source} is not valid:\n{lines}")
+    return _with_defaults(copy.deepcopy(document), rules, rules)
+
+
+def _describe(fault: Any) -> str:
+    where = _key(fault)
+    if fault.validator == "additionalProperties":
+        known = list(fault.schema.get("properties", {}))
+        unknown = [key for key in fault.instance if key not in known]
+        hints = [difflib.get_close_matches(str(key), known, n=1) for key in unknown]
+        did_you_mean = ", ".join(f"did you mean {hint[0]!r}?" for hint in hints if hint)
+        return (
+            f"{where}: unknown key {', '.join(map(repr, unknown))}; {did_you_mean}"
+            f"{' ' if did_you_mean else ''}allowed are {', '.join(known)}"
+        )
+    if fault.validator == "enum":
+        options = ", ".join(map(str, fault.validator_value))
+        return f"{where}: {fault.instance!r} is not one of {options}"
+    if fault.validator == "type":
+        wanted = fault.validator_value
+        wanted = wanted if isinstance(wanted, str) else " or ".join(wanted)
+        return f"{where}: {fault.instance!r} should be of type {wanted}"
+    if fault.validator in ("minimum", "exclusiveMinimum"):
+        relation = "at least" if fault.validator == "minimum" else "more than"
+        return f"{where}: {fault.instance!r} should be {relation} {fault.validator_value}"
+    if fault.validator == "required":
+        missing = [key for key in fault.validator_value if key not in fault.instance]
+        return f"{where}: {', '.join(map(repr, missing))} is missing"
+    if fault.validator in ("oneOf", "anyOf") and fault.context:
+        return f"{where}: " + ", or ".join(_describe(inner) for inner in fault.context)
+    return f"{where}: {fault.message}"
+
+
+def _key(fault: jsonschema.ValidationError) -> str:
+    key = ""
+    for part in fault.absolute_path:
+        key += f"[{part}]" if isinstance(part, int) else f".{part}" if key else str(part)
+    return key or "the top level"
+
+
+def _with_defaults(value: Any, rules: dict[str, Any], root: dict[str, Any]) -> Any:
+    rules = _resolved(rules, root)
+    if isinstance(value, dict):
+        for key, rule in rules.get("properties", {}).items():
+            rule = _resolved(rule, root)
+            if key not in value and "default" in rule:
+                value[key] = copy.deepcopy(rule["default"])
+            if key in value:
+                value[key] = _with_defaults(value[key], rule, root)
+    elif isinstance(value, list) and "items" in rules:
+        return [_with_defaults(item, rules["items"], root) for item in value]
+    return value
+
+
+def _resolved(rules: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+    reference = rules.get("$ref")
+    if reference is None:
+        return rules
+    target: Any = root
+    for part in _pointer(reference):
+        target = target[part]
+    return {**target, **{k: v for k, v in rules.items() if k != "$ref"}}
+
+
+def _pointer(reference: str) -> Iterator[str]:
+    yield from reference.removeprefix("#/").split("/")

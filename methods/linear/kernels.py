@@ -151,8 +151,8 @@ def pack_columns(vectors: np.ndarray, lanes: int, block: np.ndarray, offset: np.
     Lanes up to the width of the block are set to zero.
     """
     columns, width = block.shape
-    for first in range(0, columns, TILE):
-        last = min(first + TILE, columns)
+    for first in range(0, columns, 4 * TILE):
+        last = min(first + 4 * TILE, columns)
         for lane in range(lanes):
             for j in range(first, last):
                 block[j, lane] = vectors[lane, j]
@@ -199,26 +199,66 @@ def dot(a: np.ndarray, b: np.ndarray) -> float:
 
 
 @njit(nogil=True, cache=True)
+def gather_rows(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
+    rows: np.ndarray,
+    n_rows: int,
+    number: np.ndarray,
+    columns: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Copy rows, renumbering their columns as they appear: ``columns[new] = old``.
+
+    ``number`` is int32, -1 everywhere, and is so again on return. Returns the copy and the number
+    of columns: a few thousand of them stay in cache where all of X's would not.
+    """
+    total = 0
+    for a in range(n_rows):
+        total += indptr[rows[a] + 1] - indptr[rows[a]]
+    new_indptr = np.empty(n_rows + 1, np.int64)
+    new_indices = np.empty(total, np.uint32)
+    new_data = np.empty(total, np.float32)
+    used = 0
+    at = 0
+    for a in range(n_rows):
+        new_indptr[a] = at
+        for q in range(indptr[rows[a]], indptr[rows[a] + 1]):
+            column = indices[q]
+            here = number[column]
+            if here < 0:
+                here = np.int32(used)
+                number[column] = here
+                columns[used] = column
+                used += 1
+            new_indices[at] = np.uint32(here)
+            new_data[at] = data[q]
+            at += 1
+    new_indptr[n_rows] = at
+    for j in range(used):
+        number[columns[j]] = np.int32(-1)
+    return new_indptr, new_indices, new_data, used
+
+
+@njit(nogil=True, cache=True)
 def curvature_product(
     indptr: np.ndarray,
     indices: np.ndarray,
     data: np.ndarray,
     bias: np.float32,
-    active: np.ndarray,
     twice_cost: np.ndarray,
-    n_active: int,
     p: np.ndarray,
     out: np.ndarray,
 ) -> float:
-    """Add ``X_A' (2 C) X_A p`` to ``out``; return ``p' X_A' (2 C) X_A p``."""
+    """Add ``X' (2 C) X p`` to ``out``; return ``p' X' (2 C) X p``."""
     columns = p.shape[0] - 1
     p_bias = p[columns] * bias
     to_bias = 0.0
     total = 0.0
-    for a in range(n_active):
-        lo, hi = indptr[active[a]], indptr[active[a] + 1]
+    for i in range(indptr.shape[0] - 1):
+        lo, hi = indptr[i], indptr[i + 1]
         product = row_dot(indices[lo:hi], data[lo:hi], p) + p_bias
-        u = twice_cost[a] * product
+        u = twice_cost[i] * product
         total += np.float64(u) * np.float64(product)
         to_bias += np.float64(u)
         row_add(indices[lo:hi], data[lo:hi], u, out)

@@ -30,6 +30,7 @@ from methods.linear.kernels import (
     cg_turn,
     curvature_product,
     dot,
+    gather_rows,
     pack_columns,
     row_add,
 )
@@ -161,43 +162,53 @@ def _newton_direction(
     n_active: int,
     gradient: np.ndarray,
     mean: np.ndarray,
-    mean_square: float,
     enough: float,
-    s: np.ndarray,
-    r: np.ndarray,
-    p: np.ndarray,
-    hp: np.ndarray,
+    number: np.ndarray,
+    columns: np.ndarray,
+    step: np.ndarray,
 ) -> int:
-    """Conjugate gradients for ``H s = -gradient`` on the active rows; returns the products made.
+    """Conjugate gradients for ``H step = -gradient``; returns the products with H made.
 
-    Ends when the residual is small against the gradient in the preconditioner's norm, or when
-    ``r.r <= enough``: the residual is the gradient after the step, should no row change sides.
+    H is the identity on columns that no active row has, where the solution is at hand; the
+    others are renumbered. Ends when the residual is small against the gradient in the
+    preconditioner's norm, or when ``r.r <= enough``: the residual is the gradient after the
+    step, should no row change sides.
     """
+    for j in range(step.shape[0]):
+        step[j] = -gradient[j]
+    near_indptr, near_indices, near_data, used = gather_rows(
+        indptr, indices, data, active, n_active, number, columns
+    )
+    columns[used] = step.shape[0] - 1  # the bias
+    size = used + 1
+    s = np.zeros(size, np.float32)
+    p = np.zeros(size, np.float32)
+    hp = np.zeros(size, np.float32)
+    r = np.empty(size, np.float32)
+    near_mean = np.empty(size, np.float32)
+    for j in range(size):
+        r[j] = step[columns[j]]
+        near_mean[j] = mean[columns[j]]
     total_cost = 0.0
     for a in range(n_active):
         total_cost += np.float64(twice_cost[a])
-    pull = total_cost / (1.0 + total_cost * mean_square)
-    for j in range(s.shape[0]):
-        s[j] = np.float32(0)
-        p[j] = np.float32(0)
-        hp[j] = np.float32(0)
-        r[j] = -gradient[j]
-    rr, mr = cg_advance(np.float32(0), p, hp, s, r, mean)
+    pull = total_cost / (1.0 + total_cost * dot(near_mean, near_mean))
+    rr, mr = cg_advance(np.float32(0), p, hp, s, r, near_mean)
     rz = rr - pull * mr * mr
     target = FORCING * FORCING * rz
-    pp = cg_turn(np.float32(0), np.float32(pull * mr), r, mean, p, hp)
+    pp = cg_turn(np.float32(0), np.float32(pull * mr), r, near_mean, p, hp)
     products = 0
     while products < MAX_CG:
-        php = pp + curvature_product(
-            indptr, indices, data, bias, active, twice_cost, n_active, p, hp
-        )
+        php = pp + curvature_product(near_indptr, near_indices, near_data, bias, twice_cost, p, hp)
         products += 1
-        rr, mr = cg_advance(np.float32(rz / php), p, hp, s, r, mean)
+        rr, mr = cg_advance(np.float32(rz / php), p, hp, s, r, near_mean)
         after = rr - pull * mr * mr
         if after <= target or rr <= enough:
             break
-        pp = cg_turn(np.float32(after / rz), np.float32(pull * mr), r, mean, p, hp)
+        pp = cg_turn(np.float32(after / rz), np.float32(pull * mr), r, near_mean, p, hp)
         rz = after
+    for j in range(size):
+        step[columns[j]] = s[j]
     return products
 
 
@@ -243,16 +254,14 @@ def train_labels(
     active = np.empty(n, np.int64)
     twice_cost = np.empty(n, np.float32)
     g = np.empty(size, np.float32)
-    r = np.empty(size, np.float32)
-    p = np.empty(size, np.float32)
-    hp = np.empty(size, np.float32)
+    number = np.full(size, -1, np.int32)
+    columns_of = np.empty(size, np.int64)
 
     mean = np.zeros(size, np.float32)
     share = np.float32(1.0 / max(n, 1))
     for i in range(n):
         row_add(indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]], share, mean)
     mean[n_columns] = bias
-    mean_square = dot(mean, mean)
 
     report = np.zeros((n_labels, REPORT), np.float64)
     starts = np.zeros(n_labels, np.int64)
@@ -334,12 +343,10 @@ def train_labels(
                         n_active,
                         g,
                         mean,
-                        mean_square,
                         1.5 * tol * objective,
+                        number,
+                        columns_of,
                         steps[lanes],
-                        r,
-                        p,
-                        hp,
                     )
                     lane_slot[lanes] = slot
                     lanes += 1

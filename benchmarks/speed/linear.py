@@ -1,0 +1,470 @@
+"""The one-vs-rest core against liblinear and scipy: time, gap, memory, scaling.
+
+Parts (``--part``, repeatable; all by default):
+
+* ``eurlex4k-half``: training on EURLex-4K-half, vanilla and PW, two threads, beside scikit-learn's
+  LinearSVC (liblinear's dual, tol 0.1) on two processes and napkinXC's binary relevance (liblinear
+  too) on two threads if installed; the relative gap to the optimum of both is printed;
+* ``eurlex-4.3k``: the whole of EURLex-4.3K, vanilla and PW: time, peak memory, P and PSP;
+* ``wiki10``: a synthetic set of Wiki10-31K's shape: time and peak memory;
+* ``scaling``: time against the number of labels, documents and features, fitted exponents, figure;
+* ``predict``: top 100 of EURLex-4.3K's test documents beside ``X @ W`` in scipy + ``argpartition``.
+
+Each measurement of training runs in a process of its own, so that its peak memory is its own.
+Compilation is cached and not timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from benchmarks.atomic import atomic_path
+from benchmarks.data.split import Inputs, Split
+from benchmarks.metrics import score
+from benchmarks.propensity import inverse_propensity
+from methods.interface import LabelWeights
+from methods.linear.dismec import DiSMEC
+from methods.linear.model import SparseLinearModel, as_unit_rows
+from methods.linear.solver import objective, solve
+
+PARTS = ("eurlex4k-half", "eurlex-4.3k", "wiki10", "scaling", "predict")
+THREADS = 2
+Row = dict[str, Any]
+
+
+def load_dataset(name: str) -> tuple[Split, Split]:
+    """Train and test of a dataset by name."""
+    from benchmarks.data import load
+
+    return load(name)
+
+
+def pw_weights(train: Split) -> np.ndarray:
+    """2 / p - 1 for each label (PW eq. 15)."""
+    return np.asarray(2.0 * inverse_propensity(train.label_counts(), len(train)) - 1.0)
+
+
+def best_time(run: Callable[[], Any], repeats: int) -> tuple[float, Any]:
+    """The least wall time of some runs, and what the last returned."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        result = run()
+        times.append(time.perf_counter() - start)
+    return min(times), result
+
+
+# --- EURLex-4K-half: time a label and gap, beside liblinear ---------------------------------------
+
+
+def _liblinear_labels(
+    X: sparse.csr_matrix, Y: sparse.csc_matrix, weight: np.ndarray
+) -> list[np.ndarray]:
+    """LinearSVC on each column of Y: weights with the bias last."""
+    from sklearn.svm import LinearSVC
+
+    found = []
+    for column in range(Y.shape[1]):
+        target = np.zeros(X.shape[0], np.int64)
+        target[Y.indices[Y.indptr[column] : Y.indptr[column + 1]]] = 1
+        model = LinearSVC(
+            dual=True, tol=0.1, class_weight={0: 1.0, 1: float(weight[column])}, random_state=0
+        ).fit(X, target)
+        found.append(np.append(model.coef_[0], model.intercept_[0]))
+    return found
+
+
+def _liblinear(X: sparse.csr_matrix, Y: sparse.csc_matrix, weight: np.ndarray) -> np.ndarray:
+    """The same on ``THREADS`` processes, each with an interleaved share of the labels."""
+    from joblib import Parallel, delayed
+
+    shares = [np.arange(Y.shape[1])[part::THREADS] for part in range(THREADS)]
+    parts = Parallel(n_jobs=THREADS, backend="loky")(
+        delayed(_liblinear_labels)(X, Y[:, share], weight[share]) for share in shares
+    )
+    weights = np.empty((Y.shape[1], X.shape[1] + 1))
+    for share, rows in zip(shares, parts, strict=True):
+        weights[share] = rows
+    return weights
+
+
+def _napkinxc(X: sparse.csr_matrix, Y: sparse.csc_matrix) -> Callable[[], None] | None:
+    """Binary relevance of napkinXC with liblinear's dual squared hinge; None if not installed."""
+    try:
+        from napkinxc.models import BR
+    except ImportError:
+        return None
+    rows = sparse.csr_matrix(Y)
+    labels = [
+        rows.indices[rows.indptr[i] : rows.indptr[i + 1]].tolist() for i in range(rows.shape[0])
+    ]
+
+    def run() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            BR(
+                folder,
+                loss="squaredHinge",
+                liblinear_solver="L2R_L2LOSS_SVC_DUAL",
+                liblinear_c=1.0,
+                liblinear_eps=0.1,
+                weights_threshold=0.01,
+                threads=THREADS,
+            ).fit(X, labels)
+
+    return run
+
+
+def eurlex4k_half(options: argparse.Namespace) -> list[Row]:
+    """Milliseconds a label and worst gap."""
+    train, _ = load_dataset("EURLex-4K-half")
+    assert train.inputs.bow is not None
+    X = as_unit_rows(train.inputs.bow)
+    counts = train.label_counts()
+    seen = np.flatnonzero(counts)
+    by_frequency = seen[np.argsort(-counts[seen], kind="stable")]
+    # Evenly over the frequencies, so that a sample costs what the whole does.
+    step = max(1, len(seen) // options.labels) if options.labels else 1
+    labels = np.sort(by_frequency[step // 2 :: step])
+    Y = sparse.csc_matrix(train.labels)[:, labels]
+    X64 = X.astype(np.float64)
+    print(
+        f"EURLex-4K-half {X.shape}, {X.nnz / X.shape[0]:.0f} non-zeros a row, {len(labels)} labels"
+    )
+    solve(X, Y[:, :3])  # compiles
+    rows: list[Row] = []
+    for variant, weight in (("vanilla", np.ones(train.n_labels)), ("PW", pw_weights(train))):
+        w = weight[labels]
+        ours = {}
+        for tol in (1e-3, 1e-6):
+            ours[tol] = best_time(
+                partial(solve, X, Y, positive_weight=w, tol=tol, threads=THREADS),
+                options.repeats,
+            )
+        seconds, theirs = best_time(partial(_liblinear, X64, Y, w), options.peer_repeats)
+        reached = {
+            f"ours tol {tol:g}": objective(X, Y, s.weights, positive_weight=w)
+            for tol, (_, s) in ours.items()
+        }
+        reached["LinearSVC"] = objective(X, Y, sparse.csr_matrix(theirs), positive_weight=w)
+        tight = solve(X, Y, positive_weight=w, tol=1e-9, threads=THREADS)
+        optimum = np.minimum(
+            objective(X, Y, tight.weights, positive_weight=w), np.min([*reached.values()], axis=0)
+        )
+        timed = {f"ours tol {tol:g}": t for tol, (t, _) in ours.items()}
+        timed["LinearSVC"] = seconds
+        for program, values in reached.items():
+            gap = float(((values - optimum) / optimum).max())
+            rows.append(_row("eurlex4k-half", variant, program, timed[program], len(labels), gap))
+        if variant == "vanilla" and (run := _napkinxc(X, Y)) is not None:
+            seconds, _ = best_time(run, options.peer_repeats)
+            rows.append(_row("eurlex4k-half", variant, "napkinXC BR", seconds, len(labels), np.nan))
+        for row in rows[-4:]:
+            if row["variant"] == variant:
+                row["speed-up"] = timed["LinearSVC"] / row["seconds"]
+                print(
+                    f"  {variant:8s} {row['program']:14s} {row['ms a label']:7.2f} ms a label, "
+                    f"LinearSVC / it {row['speed-up']:5.1f}, worst gap {row['worst gap']:.1e}"
+                )
+    return rows
+
+
+def _row(part: str, variant: str, program: str, seconds: float, labels: int, gap: float) -> Row:
+    return {
+        "part": part,
+        "variant": variant,
+        "program": program,
+        "threads": THREADS,
+        "seconds": seconds,
+        "labels": labels,
+        "ms a label": 1e3 * seconds / labels,
+        "worst gap": gap,
+    }
+
+
+# --- Whole runs in a process of their own ---------------------------------------------------------
+
+
+def _alone(part: str, variant: str, options: argparse.Namespace) -> Row:
+    """Run one fit in a fresh process; its report, with the peak memory of that process."""
+    command = [sys.executable, "-m", "benchmarks.speed", "linear", "--part", part]
+    command += ["--child", variant, "--out", str(options.out), "--labels", str(options.labels)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    row: Row = json.loads(done.stdout.splitlines()[-1])
+    print("  " + ", ".join(f"{k} {_short(v)}" for k, v in row.items() if k != "part"))
+    return row
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _fit_report(part: str, variant: str, train: Split, seconds: float, method: DiSMEC) -> Row:
+    labels = int((train.label_counts() > 0).sum())
+    row = _row(part, variant, f"ours tol {method.tol:g}", seconds, labels, np.nan)
+    del row["worst gap"]
+    row["peak MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return row
+
+
+def _warm_up() -> None:
+    """Compile, or load what was compiled."""
+    X = sparse.random(40, 20, 0.3, format="csr", dtype=np.float32, random_state=0)
+    Y = sparse.random(40, 5, 0.3, format="csr", random_state=0)
+    Y.data[:] = 1
+    train = Split(Inputs(bow=X), sparse.csr_matrix(Y, dtype=np.float32))
+    DiSMEC().fit(train, threads=THREADS).predict(train.inputs, 3)
+
+
+def eurlex43k_child(variant: str, options: argparse.Namespace) -> Row:
+    """Fit all labels of EURLex-4.3K, score the test documents, keep the model for ``predict``."""
+    train, test = load_dataset("EURLex-4.3K")
+    _warm_up()
+    weights = None
+    if variant == "PW":
+        weights = LabelWeights(pw_weights(train), np.ones(train.n_labels))
+    method = DiSMEC()
+    start = time.perf_counter()
+    model = method.fit(train, threads=THREADS, weights=weights)
+    assert isinstance(model, SparseLinearModel)
+    row = _fit_report("eurlex-4.3k", variant, train, time.perf_counter() - start, method)
+    top = model.predict(test.inputs, 5)
+    values = score(top, test.labels, train.labels)
+    row |= {m: values[m] for m in ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")}
+    row["weights a label"] = model.label_weights().nnz / row["labels"]
+    folder = _model_folder(options, variant)
+    folder.mkdir(parents=True, exist_ok=True)
+    model.save(folder)
+    return row
+
+
+def _model_folder(options: argparse.Namespace, variant: str) -> Path:
+    return Path(options.out) / f"linear-eurlex-4.3k-{variant}"
+
+
+def eurlex43k(options: argparse.Namespace) -> list[Row]:
+    """The whole one-vs-rest of EURLex-4.3K."""
+    print("EURLex-4.3K")
+    return [_alone("eurlex-4.3k", variant, options) for variant in ("vanilla", "PW")]
+
+
+def synthetic(
+    n: int, columns: int, n_labels: int, words: float, labels: float, seed: int = 0
+) -> Split:
+    """Documents of words drawn from a Zipf law and from the topics of their labels.
+
+    A third of a document's words come from its labels, each of which has 40 words of its own;
+    label frequencies are a power law. Values are tf-idf-like, rows of unit length.
+    """
+    rng = np.random.default_rng(seed)
+
+    def zipf(size: int, amount: int, power: float) -> np.ndarray:
+        law = np.cumsum((np.arange(size) + 5.0) ** -power)
+        return np.minimum(np.searchsorted(law / law[-1], rng.random(amount)), size - 1)
+
+    per_row = rng.poisson(labels - 1, n) + 1
+    owner = np.repeat(np.arange(n), per_row)
+    Y = sparse.csr_matrix(
+        (np.ones(len(owner), np.float32), (owner, zipf(n_labels, len(owner), 0.9))),
+        shape=(n, n_labels),
+    )
+    Y.data[:] = 1
+    topics = rng.permutation(columns)[zipf(columns, n_labels * 40, 0.4)].reshape(n_labels, 40)
+    own = np.repeat(np.arange(n), np.diff(Y.indptr))
+    from_labels = int(words * n / 3)
+    chosen = rng.integers(0, Y.nnz, from_labels)
+    topical = topics[Y.indices[chosen], rng.integers(0, 40, from_labels)]
+    # Words repeat within a document, so more are drawn than are to differ.
+    background = rng.poisson(words * 1.05, n)
+    general = zipf(columns, int(background.sum()), 0.8)
+    rows = np.concatenate([own[chosen], np.repeat(np.arange(n), background)])
+    X = sparse.csr_matrix(
+        (np.ones(len(rows), np.float32), (rows, np.concatenate([topical, general]))),
+        shape=(n, columns),
+    )
+    X.sum_duplicates()
+    frequency = np.bincount(X.indices, minlength=columns)
+    X.data = ((1 + np.log(X.data)) * np.log(n / frequency[X.indices]).clip(0.1)).astype(np.float32)
+    return Split(Inputs(bow=as_unit_rows(X)), Y)
+
+
+def wiki10_child(variant: str, options: argparse.Namespace) -> Row:
+    """Fit the synthetic set of Wiki10-31K's shape: 14,146 x 101,938, 30,938 labels."""
+    train = synthetic(14_146, 101_938, 30_938, 673, 18.6)
+    _warm_up()
+    method = DiSMEC()
+    start = time.perf_counter()
+    model = method.fit(train, threads=THREADS)
+    assert isinstance(model, SparseLinearModel)
+    row = _fit_report("wiki10", variant, train, time.perf_counter() - start, method)
+    assert train.inputs.bow is not None
+    row["non-zeros a row"] = train.inputs.bow.nnz / len(train)
+    row["labels a row"] = train.labels.nnz / len(train)
+    row["weights a label"] = model.label_weights().nnz / row["labels"]
+    return row
+
+
+def wiki10(options: argparse.Namespace) -> list[Row]:
+    """Wiki10-31K's shape."""
+    print("Synthetic set of Wiki10-31K's shape")
+    return [_alone("wiki10", "vanilla", options)]
+
+
+# --- Scaling --------------------------------------------------------------------------------------
+
+
+def scaling(options: argparse.Namespace) -> list[Row]:
+    """Seconds against L, N and D, each varied alone."""
+    base = {"L": 800, "N": 4000, "D": 20_000}
+    factors = (0.25, 0.5, 1.0, 2.0, 4.0)
+    _warm_up()
+    rows: list[Row] = []
+    exponents = {}
+    print("Scaling, one axis at a time around", base)
+    for axis in base:
+        sizes, seconds = [], []
+        for factor in factors:
+            at = {**base, axis: int(base[axis] * factor)}
+            train = synthetic(at["N"], at["D"], at["L"], 150, 5.0)
+            took, _ = best_time(
+                partial(DiSMEC().fit, train, threads=THREADS),
+                options.repeats,
+            )
+            sizes.append(at[axis])
+            seconds.append(took)
+            rows.append({"part": "scaling", "axis": axis, **at, "seconds": took})
+        exponents[axis] = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+        print(
+            f"  {axis}: "
+            + "  ".join(f"{s}: {t:.2f} s" for s, t in zip(sizes, seconds, strict=True))
+        )
+        print(f"  time ~ {axis}^{exponents[axis]:.2f}")
+        rows += [{"part": "scaling", "axis": axis, "exponent": exponents[axis]}]
+    _scaling_figure(rows, exponents, Path(options.out))
+    return rows
+
+
+def _scaling_figure(rows: list[Row], exponents: dict[str, float], folder: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    names = {"L": "labels", "N": "documents", "D": "features"}
+    figure, panels = plt.subplots(1, 3, figsize=(10, 3.2), sharey=True)
+    for panel, (axis, name) in zip(panels, names.items(), strict=True):
+        points = [(r[axis], r["seconds"]) for r in rows if r["axis"] == axis and "seconds" in r]
+        sizes, seconds = (np.array(values) for values in zip(*points, strict=True))
+        slope = exponents[axis]
+        centre = np.exp(np.mean(np.log(seconds)) - slope * np.mean(np.log(sizes)))
+        panel.loglog(sizes, seconds, "o", color="C0")
+        panel.loglog(sizes, centre * sizes**slope, "-", color="C0", alpha=0.6)
+        panel.set_xlabel(name)
+        panel.set_title(f"time ~ {axis}^{slope:.2f}", fontsize=10)
+        panel.grid(alpha=0.3, which="both")
+    panels[0].set_ylabel(f"seconds ({THREADS} threads)")
+    figure.tight_layout()
+    for suffix in ("svg", "png"):
+        with atomic_path(folder / f"linear-scaling.{suffix}") as temporary:
+            figure.savefig(temporary, format=suffix, dpi=150)
+    plt.close(figure)
+
+
+# --- Prediction -----------------------------------------------------------------------------------
+
+
+def _scipy_top(
+    X: sparse.csr_matrix, WT: sparse.csr_matrix, offset: np.ndarray, k: int
+) -> np.ndarray:
+    """What one writes with scipy: sparse product, dense blocks of rows, argpartition."""
+    best = []
+    for first in range(0, X.shape[0], 1000):
+        scores = (X[first : first + 1000] @ WT).toarray() + offset
+        top = np.argpartition(-scores, k - 1, axis=1)[:, :k]
+        order = np.argsort(-np.take_along_axis(scores, top, axis=1), axis=1, kind="stable")
+        best.append(np.take_along_axis(top, order, axis=1))
+    return np.concatenate(best)
+
+
+def predict(options: argparse.Namespace) -> list[Row]:
+    """Top 100 of 4,271 labels for 6,000 documents."""
+    folder = _model_folder(options, "vanilla")
+    if not (folder / "model.json").exists():
+        _alone("eurlex-4.3k", "vanilla", options)
+    model = SparseLinearModel.load(folder)
+    _, test = load_dataset("EURLex-4.3K")
+    assert test.inputs.bow is not None
+    k = 100
+    X = as_unit_rows(test.inputs.bow)
+    WT = sparse.csr_matrix(model.weights[:, :-1].T)
+    offset = model.weights[:, [-1]].toarray().ravel()
+    offset[~model.trained] = -np.inf
+    _warm_up()
+    peer, theirs = best_time(lambda: _scipy_top(X, WT, offset, k), options.peer_repeats)
+    rows: list[Row] = []
+    print(f"Prediction: top {k} of {model.weights.shape[0]} labels, {X.shape[0]} documents")
+    print(f"  scipy X @ W + argpartition {peer:.2f} s")
+    for threads in (1, THREADS):
+        model.threads = threads
+        seconds, top = best_time(lambda: model.predict(test.inputs, k), options.repeats)
+        same = float((top.indices == theirs).mean())
+        print(f"  ours, {threads} threads {seconds:.2f} s: scipy / ours {peer / seconds:.1f}, ")
+        print(
+            f"    {100 * same:.2f} % of places hold the same label (sums are rounded differently)"
+        )
+        rows.append(
+            {
+                "part": "predict",
+                "program": "ours",
+                "threads": threads,
+                "seconds": seconds,
+                "peer seconds": peer,
+                "speed-up": peer / seconds,
+                "same places": same,
+            }
+        )
+    return rows
+
+
+def main(argv: list[str]) -> int:
+    """Run the parts asked for; print ratios, write ``linear.csv``."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed linear", description=__doc__)
+    parser.add_argument("--part", action="append", choices=PARTS, help="default: all")
+    parser.add_argument("--labels", type=int, default=600, help="labels timed, 0 for all (half)")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of ours; the best counts")
+    parser.add_argument("--peer-repeats", type=int, default=1, help="runs of peers")
+    parser.add_argument("--out", default="results/speed", help="folder for the CSV and figure")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args(argv)
+    parts = options.part or list(PARTS)
+    if options.child:
+        child = {"eurlex-4.3k": eurlex43k_child, "wiki10": wiki10_child}[parts[0]]
+        print(json.dumps(child(options.child, options)))
+        return 0
+    print(f"{os.cpu_count()} cores, {THREADS} threads used by each program")
+    whole = {
+        "eurlex4k-half": eurlex4k_half,
+        "eurlex-4.3k": eurlex43k,
+        "wiki10": wiki10,
+        "scaling": scaling,
+        "predict": predict,
+    }
+    for part in parts:
+        rows = whole[part](options)
+        with atomic_path(Path(options.out) / f"linear-{part}.csv") as temporary:
+            pd.DataFrame(rows).to_csv(temporary, index=False)
+    return 0

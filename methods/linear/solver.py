@@ -1,0 +1,329 @@
+"""L2-regularised squared hinge, one against the rest, for every label of a matrix at once.
+
+The objective of a label is liblinear's primal (``-s 2 -B 1``), the bias regularised:
+
+    1/2 |w|^2 + sum_i c_i max(0, 1 - y_i w.x_i)^2,   c_i = cost * weight of the label's side.
+
+PW, PW-cb and their kin only change ``positive_weight`` (PW eqs. 15, 21). Label trees give
+``groups``: the documents each label is trained on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from methods.linear.newton import ACTIVE, GAP, OBJECTIVE, PRODUCTS, REPORT, ROUNDS, train_labels
+
+DEFAULT_TOL = 1e-3
+MAX_SLOTS = 64
+MAX_TASK = 512  # labels handed to a thread at once
+
+
+class Groups(NamedTuple):
+    """Labels that see only some rows: label l is trained on the rows of ``group_of_label[l]``."""
+
+    row_indptr: np.ndarray
+    """int64[G + 1]: group g has ``row_indices[row_indptr[g]:row_indptr[g + 1]]``."""
+    row_indices: np.ndarray
+    """int64: the rows of each group, without repeats."""
+    group_of_label: np.ndarray
+    """int64[L]"""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Classifiers of the labels asked for, and how well each was solved."""
+
+    labels: np.ndarray
+    """int64[m]: which label each row below belongs to."""
+    weights: sparse.csr_matrix
+    """float32[m, D + 1], the bias last; entries below ``prune`` in size are left out."""
+    report: np.ndarray
+    """float64[m, 5], columns as in :mod:`methods.linear.newton`; before pruning."""
+
+    @property
+    def objective(self) -> np.ndarray:
+        """The objective reached."""
+        return np.asarray(self.report[:, OBJECTIVE])
+
+    @property
+    def gap(self) -> np.ndarray:
+        """An upper bound on (objective - optimum) / objective."""
+        return np.asarray(self.report[:, GAP])
+
+    @property
+    def rounds(self) -> np.ndarray:
+        """Newton rounds made."""
+        return self.report[:, ROUNDS].astype(np.int64)
+
+    @property
+    def products(self) -> np.ndarray:
+        """Products with the Hessian made."""
+        return self.report[:, PRODUCTS].astype(np.int64)
+
+    @property
+    def active(self) -> np.ndarray:
+        """Rows inside the margin at the end."""
+        return self.report[:, ACTIVE].astype(np.int64)
+
+
+class _Rows(NamedTuple):
+    """The rows of a group with only the columns they use, the most frequent first."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    columns: np.ndarray  # the original number of each column
+
+
+class OneVsRest:
+    """The problems of all labels over one X; see :func:`solve` for the parameters."""
+
+    def __init__(
+        self,
+        X: sparse.csr_matrix,
+        Y: sparse.csr_matrix,
+        *,
+        cost: float = 1.0,
+        bias: bool = True,
+        positive_weight: np.ndarray | None = None,
+        negative_weight: np.ndarray | None = None,
+        tol: float = DEFAULT_TOL,
+        prune: float = 0.0,
+        max_rounds: int = 200,
+        threads: int = 1,
+        memory_mb: float = 1024.0,
+        groups: Groups | None = None,
+    ) -> None:
+        if X.shape[0] != Y.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows, Y {Y.shape[0]}")
+        if not tol > 0 or not cost > 0:
+            raise ValueError(f"cost and tol must be positive, not {cost} and {tol}")
+        if not np.isfinite(X.data).all():
+            raise ValueError("X has entries that are not finite")
+        self.X = sparse.csr_matrix(X)
+        self.n_labels = int(Y.shape[1])
+        by_label = sparse.csc_matrix(Y)
+        by_label.sum_duplicates()
+        by_label.eliminate_zeros()
+        self._label_indptr = by_label.indptr.astype(np.int64)
+        self._label_rows = by_label.indices.astype(np.int64)
+        self.cost_positive = cost * _weights("positive_weight", positive_weight, self.n_labels)
+        self.cost_negative = cost * _weights("negative_weight", negative_weight, self.n_labels)
+        self.bias = bias
+        self.tol = tol
+        self.prune = prune
+        self.max_rounds = max_rounds
+        self.threads = max(1, threads)
+        self.memory_mb = memory_mb
+        self.groups = groups
+        if groups is not None and len(groups.group_of_label) != self.n_labels:
+            raise ValueError(
+                f"groups name {len(groups.group_of_label)} labels, Y has {self.n_labels}"
+            )
+        self._whole: _Rows | None = None
+
+    def solve(self, labels: np.ndarray | None = None) -> Solution:
+        """Train the given labels (all by default); the result has their order."""
+        labels = np.arange(self.n_labels) if labels is None else np.asarray(labels, np.int64)
+        jobs = list(self._jobs(labels))
+        if self.threads == 1 or len(jobs) == 1:
+            parts = [job() for job in jobs]
+        else:
+            with ThreadPoolExecutor(self.threads) as pool:
+                parts = list(pool.map(lambda job: job(), jobs))
+        return _join(parts, labels, self.X.shape[1] + 1)
+
+    def _jobs(self, labels: np.ndarray) -> Iterator[partial[Solution]]:
+        """What can run at the same time, the longest first."""
+        counts = np.diff(self._label_indptr)[labels]
+        if self.groups is None:
+            by_size = labels[np.argsort(-counts, kind="stable")]
+            if self._whole is None:
+                self._whole = _compact(self.X)
+            task = int(np.clip(len(labels) // (4 * self.threads), MAX_SLOTS, MAX_TASK))
+            for first in range(0, len(by_size), task):
+                yield partial(self._train, by_size[first : first + task], self._whole, None)
+            return
+        row_indptr, row_indices, group_of_label = self.groups
+        members = group_of_label[labels]
+        sizes = np.diff(row_indptr)
+        by_group = np.lexsort((-counts, members))
+        firsts = np.flatnonzero(np.diff(members[by_group], prepend=-1))
+        ends = np.append(firsts[1:], len(labels))
+        heaviest = np.argsort(-sizes[members[by_group[firsts]]] * (ends - firsts), kind="stable")
+        for at in heaviest:
+            group = members[by_group[firsts[at]]]
+            rows = np.asarray(row_indices[row_indptr[group] : row_indptr[group + 1]])
+            yield partial(self._train, labels[by_group[firsts[at] : ends[at]]], None, rows)
+
+    def _train(
+        self, labels: np.ndarray, rows: _Rows | None, of_group: np.ndarray | None
+    ) -> Solution:
+        """Train labels that share their rows."""
+        if rows is None:
+            assert of_group is not None
+            rows = _compact(self.X[of_group])
+        pos_indptr, pos_rows = self._positives(labels, of_group)
+        indptr, columns, values, report = train_labels(
+            rows.indptr,
+            rows.indices,
+            rows.data,
+            len(rows.columns),
+            np.float32(self.bias),
+            pos_indptr,
+            pos_rows,
+            self.cost_positive[labels],
+            self.cost_negative[labels],
+            self.tol,
+            self.max_rounds,
+            self._slots(rows),
+            np.float32(self.prune),
+        )
+        original = np.append(rows.columns, self.X.shape[1])[columns]
+        weights = sparse.csr_matrix(
+            (values, original, indptr), shape=(len(labels), self.X.shape[1] + 1)
+        )
+        weights.sort_indices()
+        return Solution(labels, weights, report)
+
+    def _positives(
+        self, labels: np.ndarray, of_group: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The positive rows of each label, numbered within the group."""
+        rows = [
+            self._label_rows[self._label_indptr[label] : self._label_indptr[label + 1]]
+            for label in labels
+        ]
+        if of_group is not None:
+            place = np.full(self.X.shape[0], -1, np.int64)
+            place[of_group] = np.arange(len(of_group))
+            rows = [place[r] for r in rows]
+            rows = [r[r >= 0] for r in rows]
+        indptr = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
+        return indptr, np.concatenate([*rows, np.empty(0, np.int64)]).astype(np.int64)
+
+    def _slots(self, rows: _Rows) -> int:
+        """How many labels a thread works on at a time within the memory."""
+        per_slot = 4.0 * (3 * (len(rows.columns) + 1) + 2 * len(rows.indptr))
+        fitting = int(self.memory_mb * 2**20 / self.threads / per_slot)
+        if fitting >= 8:
+            fitting = fitting // 8 * 8
+        return int(np.clip(fitting, 1, MAX_SLOTS))
+
+
+def solve(
+    X: sparse.csr_matrix,
+    Y: sparse.csr_matrix,
+    *,
+    labels: np.ndarray | None = None,
+    cost: float = 1.0,
+    bias: bool = True,
+    positive_weight: np.ndarray | None = None,
+    negative_weight: np.ndarray | None = None,
+    tol: float = DEFAULT_TOL,
+    prune: float = 0.0,
+    max_rounds: int = 200,
+    threads: int = 1,
+    memory_mb: float = 1024.0,
+    groups: Groups | None = None,
+) -> Solution:
+    """Train a classifier for each label of Y (n x L; any stored non-zero is a positive).
+
+    ``tol`` bounds the relative gap of each label's objective to its optimum. ``prune`` leaves
+    out weights smaller than it (the objective reported is that before pruning). ``memory_mb``
+    bounds the working memory of all threads, X and the result apart. The result does not depend
+    on ``threads``, ``memory_mb`` or on which labels are trained together, bit for bit.
+    """
+    problem = OneVsRest(
+        X,
+        Y,
+        cost=cost,
+        bias=bias,
+        positive_weight=positive_weight,
+        negative_weight=negative_weight,
+        tol=tol,
+        prune=prune,
+        max_rounds=max_rounds,
+        threads=threads,
+        memory_mb=memory_mb,
+        groups=groups,
+    )
+    return problem.solve(labels)
+
+
+def objective(
+    X: sparse.csr_matrix,
+    Y: sparse.csr_matrix,
+    weights: sparse.csr_matrix,
+    *,
+    cost: float = 1.0,
+    positive_weight: np.ndarray | None = None,
+    negative_weight: np.ndarray | None = None,
+) -> np.ndarray:
+    """The objective of each row of ``weights`` (L x (D + 1), bias last) in float64, for checks."""
+    n_labels = Y.shape[1]
+    positive = cost * _weights("positive_weight", positive_weight, n_labels)
+    negative = cost * _weights("negative_weight", negative_weight, n_labels)
+    X64 = sparse.csr_matrix(X, dtype=np.float64)
+    by_label = sparse.csc_matrix(Y)
+    values = np.empty(n_labels)
+    for first in range(0, n_labels, 128):
+        part = slice(first, min(first + 128, n_labels))
+        dense = np.asarray(weights[part].todense(), dtype=np.float64)
+        scores = X64 @ dense[:, :-1].T + dense[:, -1]
+        true = by_label[:, part].toarray() != 0
+        slack = np.maximum(0.0, np.where(true, 1.0 - scores, 1.0 + scores))
+        costs = np.where(true, positive[part], negative[part])
+        values[part] = 0.5 * (dense**2).sum(axis=1) + (costs * slack**2).sum(axis=0)
+    return values
+
+
+def _weights(name: str, values: np.ndarray | None, n_labels: int) -> np.ndarray:
+    if values is None:
+        return np.ones(n_labels)
+    values = np.asarray(values, np.float64)
+    if values.shape != (n_labels,):
+        raise ValueError(f"{name} has shape {values.shape}, there are {n_labels} labels")
+    if not (np.isfinite(values).all() and (values >= 0).all()):
+        raise ValueError(f"{name} must be finite and not negative")
+    return values
+
+
+def _compact(X: sparse.csr_matrix) -> _Rows:
+    """Renumber columns by falling frequency: the hot ones stay in cache, the unused vanish."""
+    if X.nnz > X.shape[1]:
+        counts = np.bincount(X.indices, minlength=X.shape[1])
+        used = np.flatnonzero(counts)
+        counts = counts[used]
+    else:
+        used, counts = np.unique(X.indices, return_counts=True)
+    columns = used[np.argsort(-counts, kind="stable")]
+    number = np.empty(X.shape[1], np.uint32)
+    number[columns] = np.arange(len(columns), dtype=np.uint32)
+    return _Rows(
+        X.indptr.astype(np.int64),
+        number[X.indices],
+        X.data.astype(np.float32),
+        columns.astype(np.int64),
+    )
+
+
+def _join(parts: list[Solution], labels: np.ndarray, width: int) -> Solution:
+    """Solutions of some labels each, in the order of ``labels``."""
+    if not parts:
+        empty = sparse.csr_matrix((0, width), dtype=np.float32)
+        return Solution(labels, empty, np.zeros((0, REPORT)))
+    trained = np.concatenate([part.labels for part in parts])
+    place = np.empty(len(labels), np.int64)
+    place[np.argsort(labels, kind="stable")] = np.argsort(trained, kind="stable")
+    weights = sparse.vstack([part.weights for part in parts], format="csr")[place]
+    report = np.concatenate([part.report for part in parts])[place]
+    return Solution(labels, sparse.csr_matrix(weights), report)

@@ -18,6 +18,7 @@ from methods.interface import Method, Variant
 PLAIN = "plain"
 
 BASES: dict[str, str] = {
+    "DiSMEC": "methods.linear.dismec:DiSMEC",
     "LinearSVC": "methods.linear.svc:LinearSVC",
     "oracle": "methods.controls:Oracle",
     "popularity": "methods.controls:Popularity",

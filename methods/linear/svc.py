@@ -2,64 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from scipy import sparse
 
-from benchmarks.data.split import Inputs, Split
-from methods.interface import FitContext, Method, Model, TopK
-
-ROWS_AT_ONCE = 1024
-
-
-def unit_rows(X: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Rows scaled to Euclidean norm 1; a zero row stays zero."""
-    norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
-    scale = 1.0 / np.where(norms > 0, norms, 1.0)
-    return sparse.csr_matrix(sparse.diags(scale.astype(np.float32)) @ X, dtype=np.float32)
-
-
-class LinearModel(Model):
-    """A weight vector and a bias for each label."""
-
-    def __init__(self, weights: np.ndarray, trained: np.ndarray) -> None:
-        self.weights = weights  # float32[L, D + 1], bias last
-        self.trained = trained  # bool[L]: labels with a classifier; the others are never predicted
-
-    def predict(self, inputs: Inputs, k: int) -> TopK:
-        """The labels of the largest margins, in blocks of documents."""
-        assert inputs.bow is not None
-        X = unit_rows(inputs.bow)
-        W, bias = self.weights[:, :-1].T, self.weights[:, -1]
-        parts = []
-        for start in range(0, max(X.shape[0], 1), ROWS_AT_ONCE):
-            margins = X[start : start + ROWS_AT_ONCE] @ W + bias
-            margins[:, ~self.trained] = -np.inf
-            parts.append(TopK.from_dense(margins, k))
-        return TopK(
-            np.concatenate([part.indices for part in parts]),
-            np.concatenate([part.scores for part in parts]),
-        )
-
-    def label_norms(self) -> np.ndarray:
-        """Norms of the weight vectors, bias left out; NaN for a label without a classifier."""
-        norms = np.linalg.norm(self.weights[:, :-1], axis=1)
-        return np.where(self.trained, norms, np.nan).astype(np.float32)
-
-    def label_weights(self) -> sparse.csr_matrix:
-        """L x (D + 1), bias last."""
-        return sparse.csr_matrix(self.weights)
-
-    def save(self, folder: Path) -> None:
-        """Write the weights."""
-        np.save(folder / "weights.npy", self.weights)
-        np.save(folder / "trained.npy", self.trained)
-
-    @classmethod
-    def load(cls, folder: Path) -> LinearModel:
-        """Read them back."""
-        return cls(np.load(folder / "weights.npy"), np.load(folder / "trained.npy"))
+from benchmarks.data.split import Split
+from methods.interface import FitContext, Method
+from methods.linear.model import SparseLinearModel, as_unit_rows
 
 
 class LinearSVC(Method):
@@ -72,11 +20,11 @@ class LinearSVC(Method):
         self.C = C
         self.tol = tol
 
-    def _fit(self, train: Split, context: FitContext) -> LinearModel:
+    def _fit(self, train: Split, context: FitContext) -> SparseLinearModel:
         from joblib import Parallel, delayed
 
         assert train.inputs.bow is not None
-        X = unit_rows(train.inputs.bow).astype(np.float64)
+        X = as_unit_rows(train.inputs.bow).astype(np.float64)
         by_label = train.labels.tocsc()
         n_labels = train.n_labels
         counts = train.label_counts()
@@ -98,7 +46,8 @@ class LinearSVC(Method):
         for done, (label, row) in enumerate(zip(todo, fitted, strict=True), start=1):
             weights[label] = row
             context.progress(done, len(todo), "labels")
-        return LinearModel(weights, counts > 0)
+        found = sparse.csr_matrix(weights)
+        return SparseLinearModel(found, counts > 0, threads=context.threads)
 
     def _fit_label(
         self, X: sparse.csr_matrix, positives: np.ndarray, factors: tuple[float, float]

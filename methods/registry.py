@@ -30,6 +30,7 @@ VARIANTS: dict[str, str] = {
     "PW-cb": "methods.variants.pw:PWcb",
     "cb": "methods.variants.pw:ClassBalanced",
     "PW-cost": "methods.variants.pw:PWCostSensitive",
+    "unbiased": "methods.variants.unbiased:Unbiased",
 }
 
 

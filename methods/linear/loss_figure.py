@@ -1,18 +1,16 @@
 """PW Fig. 2: 0-1 and hinge loss of a relevant label, unbiased and as PW's surrogate at p = 0.5.
 
-``python -m methods.linear.loss_figure [FOLDER]`` writes ``loss.svg``, ``loss.png`` and the values
-behind them, ``loss.csv``; the curves are the functions that training uses.
+The curves are the functions that training uses.
 """
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.atomic import atomic_path
+from benchmarks.figures import COLOURS, STYLE
 from methods.linear.losses import (
     hinge_negative,
     hinge_positive,
@@ -21,6 +19,9 @@ from methods.linear.losses import (
     zero_one_negative,
     zero_one_positive,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def loss_curves(p: float = 0.5, points: int = 401) -> pd.DataFrame:
@@ -40,32 +41,22 @@ def loss_curves(p: float = 0.5, points: int = 401) -> pd.DataFrame:
     )
 
 
-def draw(folder: Path, p: float = 0.5) -> None:
-    """Write the figure and its data."""
+def draw(curves: pd.DataFrame, p: float = 0.5) -> Figure:
+    """PW Fig. 2: dashed the 0-1 loss, solid the hinge; as it is, unbiased, and as surrogate."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    curves = loss_curves(p)
-    figure, axes = plt.subplots(figsize=(5, 3.6))
-    colours = {"": "tab:blue", " unbiased": "tab:brown", " surrogate": "tab:red"}
-    for kind, style in (("0-1", "--"), ("hinge", "-")):
-        for form, colour in colours.items():
-            name = kind + form
-            axes.plot(curves["score"], curves[name], style, color=colour, label=name)
-    axes.axhline(0.0, color="grey", linewidth=0.5)
-    axes.set_xlabel("score of a relevant label")
-    axes.set_ylabel(f"loss (p = {p:g})")
-    axes.legend(fontsize=8)
-    figure.tight_layout()
-    with atomic_path(folder / "loss.csv") as temporary:
-        curves.to_csv(temporary, index=False)
-    for suffix in ("svg", "png"):
-        with atomic_path(folder / f"loss.{suffix}") as temporary:
-            figure.savefig(temporary, format=suffix, dpi=150)
-    plt.close(figure)
-
-
-if __name__ == "__main__":
-    draw(Path(sys.argv[1] if len(sys.argv) > 1 else "figures/pw"))
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(5.2, 3.6))
+        for form, colour in zip(("", " unbiased", " surrogate"), COLOURS, strict=False):
+            for kind, style in (("0-1", "--"), ("hinge", "-")):
+                name = kind + form
+                axes.plot(curves["score"], curves[name], style, color=colour, label=name)
+        axes.axhline(0.0, color="#888888", linewidth=0.6)
+        axes.set_xlabel("score of a relevant label")
+        axes.set_ylabel(f"loss at p = {p:g}")
+        axes.legend()
+        figure.tight_layout()
+    return figure

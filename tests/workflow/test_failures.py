@@ -8,7 +8,6 @@ import time
 import pandas as pd
 import psutil
 import pytest
-import yaml
 from bad_methods import MARKER
 
 BAD = {
@@ -175,11 +174,3 @@ def test_two_runs_at_once_do_not_touch_each_other_s_locks(tmp_path):
     psutil.Process(holder.pid).children()[0].kill()
     holder.kill()
     holder.wait()
-
-
-def test_the_default_and_smoke_configurations_ask_for_the_same_methods(root):
-    wanted = [
-        {(tuple(b["bases"]), tuple(b.get("variants", ()))) for b in yaml.safe_load(text)["cells"]}
-        for text in ((root / f"config/{n}.yaml").read_text() for n in ("config", "smoke"))
-    ]
-    assert wanted[0] == wanted[1]

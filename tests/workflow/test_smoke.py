@@ -48,7 +48,7 @@ def test_every_output_is_there(done):
 
 def test_records_follow_their_schema_and_say_where_they_came_from(done):
     records = list((done.folder / "results/runs").rglob("run.json"))
-    assert len(records) == 6
+    assert len(records) == 8
     for path in records:
         record = json.loads(path.read_text())
         validate(record, RUN_SCHEMA, str(path))
@@ -82,7 +82,7 @@ def test_a_comment_or_a_docstring_reruns_nothing(done, edited, smoke):
         "        target = np.zeros",
         "        # why\n        target = np.zeros",
     )
-    edited("methods/linear/svc.py", "A weight vector and a bias", "One weight vector and one bias")
+    edited("methods/linear/svc.py", "one a label: primal", "one for each label: primal")
     assert done.planned(config=smoke) == {}
 
 
@@ -99,21 +99,22 @@ def test_code_of_an_adapter_reruns_its_cells_and_no_other(done, edited, smoke):
 def test_code_of_a_variant_reruns_its_cells_and_not_the_plain_base(done, edited, smoke):
     edited("methods/variants/pw.py", "2.0 * inverse_p - 1.0", "3.0 * inverse_p - 2.0")
     cells = done.planned(config=smoke)["run_cell"]
-    assert len(cells) == 2
-    assert {c.split("/")[4] for c in cells} == {"PW", "PW-cb"}
+    assert {tuple(c.split("/")[3:5]) for c in cells} == {
+        *(("LinearSVC", "PW"), ("LinearSVC", "PW-cb"), ("DiSMEC", "PW-cb"))
+    }
 
 
 def test_code_that_everything_imports_reruns_everything(done, edited, smoke):
     edited("benchmarks/propensity.py", "1.0 + C *", "1.0 + 2.0 * C *")
     jobs = done.planned(config=smoke)
     assert len(jobs["prepare"]) == 1, "the demo hides labels by that formula"
-    assert len(jobs["run_cell"]) == 6
+    assert len(jobs["run_cell"]) == 8
 
 
 def test_code_of_the_metrics_scores_again_and_trains_nothing(done, edited, smoke):
     edited("benchmarks/bins.py", "HEAD_DECILES = 1", "HEAD_DECILES = 2")
     jobs = done.planned(config=smoke)
-    assert len(jobs["evaluate"]) == 6
+    assert len(jobs["evaluate"]) == 8
     assert "run_cell" not in jobs
 
 
@@ -123,8 +124,11 @@ def test_raising_a_budget_reruns_nothing(done, smoke):
     assert done.planned(config=done.configure(config)) == {}
 
 
-def test_one_core_gives_the_same_cells_as_two(done, workspace, smoke):
-    workspace.run("--cores", "1", "results/cells.csv", config=smoke)
+def test_one_core_and_one_piece_give_the_same_cells_as_two_and_shards(done, workspace, smoke):
+    config = yaml.safe_load(smoke.read_text())
+    assert config["cells"][0].pop("shards") == 2
+    path = workspace.configure(config)
+    workspace.run("--cores", "1", "results/cells.csv", config=path)
     assert workspace.read("results/cells.csv") == done.read("results/cells.csv")
 
 

@@ -32,6 +32,7 @@ def build(
     runs: Path,
     improvement: Path,
     norms: Path,
+    losses: Path,
     audit: Path,
     verdicts: Path,
     dataset_tables: Sequence[Path],
@@ -56,6 +57,13 @@ def build(
             "One dot a label, a running median a method; rare labels get shorter vectors from "
             "the plain loss, which is what the variants change.",
             drawing(norms, "Norm of each label's classifier (RankNet+Taug Fig. 1)"),
+        ),
+        Section(
+            "losses",
+            "The losses behind PW",
+            "The unbiased loss turns downwards: it has no minimum to train to. Its convex "
+            "surrogate keeps the shape of the plain loss and a larger weight.",
+            drawing(losses, "Losses of a relevant label (PW Fig. 2), from the code that trains"),
         ),
         *([truth] if truth is not None else []),
         papers_section(pd.read_csv(verdicts)),

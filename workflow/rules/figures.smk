@@ -12,3 +12,16 @@ rule weight_norms:
         code=code_digest("benchmarks.figures"),
     script:
         "../scripts/weight_norms.py"
+
+
+rule loss_functions:
+    output:
+        multiext("figures/loss_functions", ".svg", ".png", ".csv"),
+    log:
+        "results/logs/loss_functions.log",
+    conda:
+        "../../environment.yml"
+    params:
+        code=code_digest("methods.linear.loss_figure"),
+    script:
+        "../scripts/loss_functions.py"

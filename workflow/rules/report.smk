@@ -4,6 +4,7 @@ rule report:
         runs="results/runs.csv",
         improvement="results/tables/relative_improvement.html",
         norms="figures/weight_norms.svg",
+        losses="figures/loss_functions.svg",
         audit="results/audit.csv",
         verdicts="results/compare/summary.csv",
         dataset_tables=get_dataset_tables(),

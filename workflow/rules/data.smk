@@ -30,11 +30,11 @@ rule prepare:
         "../scripts/prepare.py"
 
 
-# Never fails: a dataset that cannot be had is a record that says what is missing. The records
-# are temporary, so that every `snakemake datasets` looks again.
+# Never fails: a dataset that cannot be had is a record that says what is missing. `datasets`
+# joins the records into results/data/status.json and removes them, so that it looks every time.
 rule dataset_status:
     output:
-        temp("results/data/{dataset}.status.json"),
+        "results/data/{dataset}.status.json",
     log:
         "results/logs/dataset_status/{dataset}.log",
     conda:

@@ -67,7 +67,9 @@ rule dataset_statistics:
         expand("results/data/{dataset}/meta.json", dataset=get_datasets()),
     output:
         expand(
-            "results/tables/datasets_{paper}.{ext}", paper=DATASET_TABLES, ext=TABLE_FORMATS
+            "results/tables/datasets_{paper}.{ext}",
+            paper=DATASET_TABLES,
+            ext=TABLE_FORMATS,
         ),
         expand("results/tables/datasets.{ext}", ext=TABLE_FORMATS),
         expand("figures/{figure}.{ext}", figure=DATASET_FIGURES, ext=FIGURE_FORMATS),

@@ -35,12 +35,11 @@ def write_figure(figure: Figure, data: pd.DataFrame, stem: str | Path) -> None:
     """Write ``stem``.svg, .png and .csv."""
     import matplotlib.pyplot as plt
 
-    stem = Path(stem)
-    with atomic_path(stem.with_suffix(".csv")) as temporary:
+    with atomic_path(f"{stem}.csv") as temporary:
         data.to_csv(temporary, index=False)
-    with atomic_path(stem.with_suffix(".svg")) as temporary:
+    with atomic_path(f"{stem}.svg") as temporary:
         figure.savefig(temporary, metadata={"Date": None}, bbox_inches="tight")
-    with atomic_path(stem.with_suffix(".png")) as temporary:
+    with atomic_path(f"{stem}.png") as temporary:
         figure.savefig(temporary, dpi=160, bbox_inches="tight")
     plt.close(figure)
 

@@ -57,11 +57,10 @@ class Table:
 
 def write_table(table: Table, stem: str | Path) -> None:
     """Write ``stem``.csv, .md, .tex and .html."""
-    stem = Path(stem)
-    with atomic_path(stem.with_suffix(".csv")) as temporary:
+    with atomic_path(f"{stem}.csv") as temporary:
         table.frame.to_csv(temporary, index=False)
     for suffix, render in {".md": to_markdown, ".tex": to_latex, ".html": to_html}.items():
-        write_text(stem.with_suffix(suffix), render(table))
+        write_text(f"{stem}{suffix}", render(table))
 
 
 def to_markdown(table: Table) -> str:

@@ -20,10 +20,7 @@ from benchmarks.data.xc import read_matrix, read_xc
 from benchmarks.propensity import inverse_propensity
 
 MIRROR = os.environ.get("TAILTABLES_MIRROR")
-pytestmark = [
-    pytest.mark.realdata,
-    pytest.mark.skipif(not MIRROR, reason="TAILTABLES_MIRROR names no local mirror"),
-]
+pytestmark = pytest.mark.realdata
 
 
 @pytest.fixture(scope="module")

@@ -106,3 +106,15 @@ def get_normed_cells():
 def get_dataset_tables():
     papers = [f"results/tables/datasets_{paper}.html" for paper in PAPERS]
     return ["results/tables/datasets.html", *papers]
+
+
+def get_dataset_code(wildcards):
+    if wildcards.dataset in SYNTHETIC:
+        return code_digest("benchmarks.data.synthetic", "benchmarks.data.prepared")
+    return code_digest("benchmarks.data.prepare")
+
+
+def get_card_digest(wildcards):
+    if wildcards.dataset in SYNTHETIC:
+        return None
+    return CARDS[wildcards.dataset].digest()

@@ -2,18 +2,6 @@
 DATASET_FIGURES = ["label_frequencies", "label_distributions", "inverse_propensities"]
 
 
-def get_dataset_code(wildcards):
-    if wildcards.dataset in SYNTHETIC:
-        return code_digest("benchmarks.data.synthetic", "benchmarks.data.prepared")
-    return code_digest("benchmarks.data.prepare")
-
-
-def get_card_digest(wildcards):
-    if wildcards.dataset in SYNTHETIC:
-        return None
-    return CARDS[wildcards.dataset].digest()
-
-
 rule prepare:
     output:
         # Kept while the job runs: a folder that is ready is not made twice.

@@ -165,6 +165,10 @@ def _search(
             elif quantity not in ("A", "B") and other not in ("A", "B"):
                 found.append(f"is this dataset's {other}: swapped")
     counts = quantity.startswith("n_")
+    if counts:
+        right = str(int(own[quantity]))
+        if sum(a != b for a, b in zip(printed, right, strict=False)) == 1:
+            found.append(f"one digit off {int(right):,}: a misprint")
     for other_name, theirs in everything.items():
         # Averages coincide by chance; counts hardly do.
         if counts and other_name != name and judge(printed, theirs.values.get(quantity)) == AGREES:

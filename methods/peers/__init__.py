@@ -1,0 +1,1 @@
+"""Other people's programs behind the protocol, for side-by-side rows (extra ``peers``)."""

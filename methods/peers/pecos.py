@@ -1,0 +1,99 @@
+"""PECOS (C++) one-vs-rest, in an environment of its own since it needs numpy below 2.
+
+``python -m methods.peers.pecos FOLDER`` makes the environment; fitting makes it where it is
+missing. Label weights are not taken: PECOS has one Cp and Cn for all labels.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from benchmarks.data.split import Split
+from methods.interface import FitContext, Method
+from methods.linear.model import SparseLinearModel, as_unit_rows
+
+REQUIREMENTS = ("libpecos==1.2.8", "numpy<2", "scipy<1.14")
+ENVIRONMENT = "TAILTABLES_PECOS"  # names the folder of the environment
+
+# Runs inside that environment, so it imports nothing of this project.
+TRAIN = """
+import sys
+import scipy.sparse as sp
+from pecos.xmc.base import MLModel, MLProblem
+folder, C, eps, prune, threads = sys.argv[1], *map(float, sys.argv[2:6])
+X, Y = sp.load_npz(folder + "/X.npz"), sp.load_npz(folder + "/Y.npz").tocsc()
+model = MLModel.train(
+    MLProblem(X, Y, threads=int(threads)), threshold=prune, Cp=C, Cn=C, eps=eps, bias=1.0,
+    solver_type="L2R_L2LOSS_SVC_DUAL", threads=int(threads),
+)
+sp.save_npz(folder + "/W.npz", sp.csc_matrix(model.W))
+"""
+
+
+def environment_folder() -> Path:
+    """Where the environment is or is to be."""
+    default = Path.home() / ".cache" / "tailtables" / "pecos"
+    return Path(os.environ.get(ENVIRONMENT, default))
+
+
+def make_environment(folder: Path) -> Path:
+    """Make the environment unless it is there; the path of its interpreter."""
+    python = folder / "bin" / "python"
+    ready = folder / "ready"
+    if not ready.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        install = [str(python), "-m", "pip", "install", "--quiet", *REQUIREMENTS]
+        done = subprocess.run(install, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(
+                f"cannot install {', '.join(REQUIREMENTS)} into {folder}; install them there, or "
+                f"name an environment that has them in {ENVIRONMENT}:\n{done.stderr[-2000:]}"
+            )
+        ready.touch()
+    return python
+
+
+class Pecos(Method):
+    """PECOS's dual squared hinge without a tree, on unit rows."""
+
+    name = "PECOS-OVR"
+
+    def __init__(self, C: float = 1.0, eps: float = 0.1, prune: float = 0.01) -> None:
+        self.C = C
+        self.eps = eps
+        self.prune = prune
+
+    def _fit(self, train: Split, context: FitContext) -> SparseLinearModel:
+        assert train.inputs.bow is not None
+        python = make_environment(environment_folder())
+        trained = train.label_counts() > 0
+        labels = np.flatnonzero(trained)
+        with tempfile.TemporaryDirectory() as folder:
+            sparse.save_npz(Path(folder, "X.npz"), as_unit_rows(train.inputs.bow))
+            sparse.save_npz(Path(folder, "Y.npz"), train.labels[:, labels].astype(np.float32))
+            numbers = [self.C, self.eps, self.prune, context.threads]
+            command = [str(python), "-c", TRAIN, folder, *map(str, numbers)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise RuntimeError(f"PECOS failed: {done.stderr[-2000:]}")
+            W = sparse.csr_matrix(sparse.load_npz(Path(folder, "W.npz")).T)
+        counts = np.zeros(train.n_labels, np.int64)
+        counts[labels] = np.diff(W.indptr)
+        weights = sparse.csr_matrix(
+            (W.data.astype(np.float32), W.indices, np.concatenate([[0], np.cumsum(counts)])),
+            shape=(train.n_labels, W.shape[1]),
+        )
+        weights.sort_indices()
+        return SparseLinearModel(weights, trained, threads=context.threads)
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1]) if len(sys.argv) > 1 else environment_folder()
+    print(make_environment(target))

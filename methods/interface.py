@@ -7,6 +7,7 @@ Python: no part of this file knows of Snakemake, files of a cell or the command 
 from __future__ import annotations
 
 import abc
+import importlib.util
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -208,6 +209,10 @@ class Method(abc.ABC):
     """Whether ``weights`` (PW and its kin) act on its loss."""
     shardable: ClassVar[bool] = False
     """Whether parts of the labels can be fitted apart and merged."""
+    seedable: ClassVar[bool] = True
+    """Whether a seed fixes the result; only other people's programs may say no."""
+    package: ClassVar[str] = ""
+    """An optional package it needs, of the extra ``peers``."""
 
     @property
     def variant(self) -> str:
@@ -227,6 +232,8 @@ class Method(abc.ABC):
         missing = self.needs - set(meta.get("inputs", self.needs))
         if missing:
             return f"{self.name} needs {', '.join(sorted(missing))}; the dataset has none"
+        if self.package and importlib.util.find_spec(self.package) is None:
+            return f"{self.name} needs {self.package}: pip install 'tailtables[peers]'"
         return None
 
     def fit(self, train: Split, *, seed: int = 0, **context: Any) -> Model:

@@ -20,6 +20,9 @@ PLAIN = "plain"
 BASES: dict[str, str] = {
     "DiSMEC": "methods.linear.dismec:DiSMEC",
     "LinearSVC": "methods.linear.svc:LinearSVC",
+    "omikuji": "methods.peers.omikuji:Omikuji",
+    "napkinXC-BR": "methods.peers.napkinxc:NapkinXC",
+    "PECOS-OVR": "methods.peers.pecos:Pecos",
     "oracle": "methods.controls:Oracle",
     "popularity": "methods.controls:Popularity",
     "random": "methods.controls:Random",

@@ -12,6 +12,8 @@ import numpy as np
 from benchmarks.data.split import Inputs, Split
 from methods.interface import FitContext, Method, Model, TopK
 
+SEEDLESS = "napkinXC's result moves with the number of threads, whatever the seed"
+
 
 class NapkinXCModel(Model):
     """A trained model; napkinXC keeps it in a folder."""
@@ -22,7 +24,7 @@ class NapkinXCModel(Model):
         self._model = model
         self._path = path
         self._temporary = temporary  # removed together with this object
-        self.notes: list[str] = []
+        self.notes = [SEEDLESS]
 
     def predict(self, inputs: Inputs, k: int) -> TopK:
         """The k largest scores of each document, ties to the lower label."""
@@ -54,6 +56,8 @@ class NapkinXC(Method):
     """One liblinear classifier a label (dual squared hinge), as DiSMEC's problem."""
 
     name = "napkinXC-BR"
+    package = "napkinxc"
+    seedable = False
 
     def __init__(self, C: float = 1.0, eps: float = 0.1, prune: float = 0.01) -> None:
         self.C = C

@@ -70,6 +70,8 @@ class Omikuji(Method):
     """omikuji's defaults: three trees, squared hinge, weights below 0.1 dropped."""
 
     name = "omikuji"
+    package = "omikuji"
+    seedable = False
 
     def __init__(self, n_trees: int = 3, collapse_every_n_layers: int = 0, beam: int = 10) -> None:
         self.n_trees = n_trees

@@ -10,13 +10,15 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from benchmarks.data.split import Split
-from methods.interface import FitContext, Method
+from methods.interface import FitContext, Method, Resources
 from methods.linear.model import SparseLinearModel, as_unit_rows
 
 REQUIREMENTS = ("libpecos==1.2.8", "numpy<2", "scipy<1.14")
@@ -69,6 +71,12 @@ class Pecos(Method):
         self.C = C
         self.eps = eps
         self.prune = prune
+
+    def skip(self, meta: Mapping[str, Any], resources: Resources) -> str | None:
+        """It runs where its environment is; making one takes the network."""
+        if not (environment_folder() / "ready").exists():
+            return f"{self.name} needs its environment: python -m methods.peers.pecos"
+        return super().skip(meta, resources)
 
     def _fit(self, train: Split, context: FitContext) -> SparseLinearModel:
         assert train.inputs.bow is not None

@@ -62,16 +62,20 @@ def test_predictions_are_valid_deterministic_and_survive_saving(base, variant, t
     assert top.fault(len(test), test.n_labels) is None
     assert (top.indices[:, 0] >= 0).mean() > 0.9
 
-    again, _, _ = fitted(base, variant, threads=2)
-    assert (again.predict(test.inputs, K).indices == top.indices).all(), (
-        "seeded, whatever the cores"
-    )
-    assert (again.predict(test.inputs, K).scores == top.scores).all()
+    if get(base).seedable:
+        again = fitted(base, variant, threads=2)[0].predict(test.inputs, K)
+        assert (again.indices == top.indices).all(), "seeded, whatever the cores"
+        assert (again.scores == top.scores).all()
+    else:
+        assert any("seed" in note for note in model.notes), "says that a seed has no effect"
 
     model.save(tmp_path)
     loaded = type(model).load(tmp_path).predict(test.inputs, K)
-    assert (loaded.indices == top.indices).all()
-    assert (loaded.scores == top.scores).all()
+    # Other people's programs may store rounded weights.
+    rounding = 0.0 if get(base).seedable else 1e-4
+    np.testing.assert_allclose(loaded.scores, top.scores, rtol=rounding)
+    if not rounding:
+        assert (loaded.indices == top.indices).all()
 
     norms = model.label_norms()
     if norms is not None:

@@ -14,7 +14,7 @@ Three things keep the rounds few and the active sets small:
   taken out by a rank-one preconditioner, ``(I + k m m')^-1``;
 * the scores move by a known amount with the bias, so that the search over it costs no product.
 
-A label is done when its relative gap is certified to be at most ``tol`` (:mod:`methods.linear.gap`).
+A label is done when its gap is certified to be at most ``tol`` (:mod:`methods.linear.gap`).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from sklearn.preprocessing import normalize
 from benchmarks.atomic import write_json
 from benchmarks.data.split import Inputs
 from methods.interface import Model, TopK
-from methods.linear.topk import top_labels
+from methods.linear.topk import Strip, is_small, make_strips, top_labels
 
 
 def as_unit_rows(bow: sparse.csr_matrix) -> sparse.csr_matrix:
@@ -44,13 +44,23 @@ class SparseLinearModel(Model):
         """What a reader of the results should know of this fit."""
         self.threads = threads or len(os.sched_getaffinity(0))
         """How many threads predict; changes nothing but the time."""
+        self._strips: list[Strip] | None = None
 
     def predict(self, inputs: Inputs, k: int) -> TopK:
         """The k labels of the largest margins, ties to the lower label."""
         if inputs.bow is None:
             raise ValueError("a linear model predicts from a bag of words; the inputs have none")
         X = as_unit_rows(inputs.bow) if self.unit_rows else inputs.bow
-        return top_labels(X, self.weights, self.trained, k, threads=self.threads)
+        if X.shape[1] + 1 != self.weights.shape[1]:
+            raise ValueError(
+                f"the model has {self.weights.shape[1] - 1} features, "
+                f"the documents have {X.shape[1]}"
+            )
+        if is_small(self.weights):
+            if self._strips is None:
+                self._strips = list(make_strips(self.weights, self.trained))
+            return top_labels(X, self._strips, k, self.threads)
+        return top_labels(X, make_strips(self.weights, self.trained), k, self.threads)
 
     def label_norms(self) -> np.ndarray:
         """Euclidean norms, the bias left out; NaN for a label without a classifier."""

@@ -14,9 +14,7 @@ Three things keep the rounds few and the active sets small:
   taken out by a rank-one preconditioner, ``(I + k m m')^-1``;
 * the scores move by a known amount with the bias, so that the search over it costs no product.
 
-The stop is certified by the dual problem: with a_i = 2 c_i slack_i, any a' >= 0 bounds the optimum
-from below, by sum a' - 1/2 |sum a' y x|^2 - sum a'^2 / (4 c). For a' = a the gap is ``1/2 |g|^2``;
-scaling the two sides' a apart, to the best, about halves it (see :func:`relative_gap`).
+A label is done when its gap is certified to be at most ``tol`` (:mod:`methods.linear.gap`).
 """
 
 from __future__ import annotations
@@ -24,8 +22,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from methods.linear.gap import relative_gap
 from methods.linear.kernels import (
-    SPLIT_SUMS,
     VECTOR,
     block_product,
     cg_advance,
@@ -36,175 +34,69 @@ from methods.linear.kernels import (
     pack_columns,
     row_add,
 )
+from methods.linear.search import search_plane
 
 NEVER = np.float32(-1e30)  # the score of a positive row in the list of the negatives
 FORCING = 0.1  # how far a round reduces the residual of its Newton system
 SPARE = 3.0  # a residual of at most this many times tol * objective is accurate enough
 MAX_CG = 250
-ROUNDING = 2e-6  # relative error of an objective from scores in float32, taken amply
-MAX_SEARCH = 40
 
 # Columns of the per-label report.
 OBJECTIVE, GAP, ROUNDS, PRODUCTS, ACTIVE = range(5)
 REPORT = 5
 
 
-@njit(nogil=True, cache=True, fastmath=SPLIT_SUMS)
-def _hinge_sums(
-    score: np.ndarray,
-    move: np.ndarray,
-    sign: np.float32,
-    t: np.float32,
-    shift: np.float32,
-) -> tuple[float, float, float, float, float, float]:
-    """Sums over rows of slack s = max(0, 1 + sign (score + t move + shift)), d = sign move.
-
-    Returned: s^2, s d, s, and over rows with s > 0: d^2, d, 1.
-    """
-    s2 = 0.0
-    sd = 0.0
-    s1 = 0.0
-    d2 = 0.0
-    d1 = 0.0
-    count = 0.0
-    for k in range(score.shape[0]):
-        slack = np.float32(1) + sign * (score[k] + t * move[k] + shift)
-        inside = slack > np.float32(0)
-        s = np.float64(slack) if inside else 0.0
-        d = np.float64(sign * move[k]) if inside else 0.0
-        s2 += s * s
-        sd += s * d
-        s1 += s
-        d2 += d * d
-        d1 += d
-        count += 1.0 if inside else 0.0
-    return s2, sd, s1, d2, d1, count
-
-
-@njit(nogil=True, cache=True, fastmath=SPLIT_SUMS)
-def _gap_sums(
-    w: np.ndarray, halfway: np.ndarray, g: np.ndarray
-) -> tuple[float, float, float, float, float]:
-    """w.w, g.g, and the products of n = halfway - w and p = halfway - g: n.n, p.p, n.p."""
-    ww = 0.0
-    gg = 0.0
-    nn = 0.0
-    pp = 0.0
-    np_ = 0.0
-    for j in range(w.shape[0]):
-        n = np.float64(halfway[j]) - np.float64(w[j])
-        p = np.float64(halfway[j]) - np.float64(g[j])
-        ww += np.float64(w[j]) * np.float64(w[j])
-        gg += np.float64(g[j]) * np.float64(g[j])
-        nn += n * n
-        pp += p * p
-        np_ += n * p
-    return ww, gg, nn, pp, np_
-
-
 @njit(nogil=True, cache=True)
-def relative_gap(
+def _gradient(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
+    bias: np.float32,
     w: np.ndarray,
+    score: np.ndarray,
+    pos_rows: np.ndarray,
+    pos_score: np.ndarray,
+    twice_neg: np.float32,
+    twice_pos: np.float32,
+    active: np.ndarray,
+    twice_cost: np.ndarray,
     halfway: np.ndarray,
     g: np.ndarray,
-    neg_loss: float,
-    pos_loss: float,
-    neg_sum: float,
-    pos_sum: float,
-) -> tuple[float, float]:
-    """The objective, and a bound on its distance from the optimum as a share of it.
-
-    ``halfway`` is w plus the negatives' part of the gradient ``g``; ``*_sum`` are the sums of
-    2 c slack. The dual is maximised over factors of the negatives' and the positives' part.
-    """
-    ww, gg, nn, pp, np_ = _gap_sums(w, halfway, g)
-    objective = 0.5 * ww + neg_loss + pos_loss
-    if objective <= 0.0:
-        return objective, 0.0
-    gap = 0.5 * gg
-    a, b = nn + 2.0 * neg_loss, pp + 2.0 * pos_loss
-    det = a * b - np_ * np_
-    if det > 1e-9 * a * b:
-        neg_factor = (b * neg_sum + np_ * pos_sum) / det
-        pos_factor = (a * pos_sum + np_ * neg_sum) / det
-        if neg_factor >= 0.0 and pos_factor >= 0.0:
-            lower = 0.5 * (neg_factor * neg_sum + pos_factor * pos_sum)
-            gap = min(gap, max(objective - lower, 0.0) + ROUNDING * objective)
-    return objective, gap / objective
-
-
-@njit(nogil=True, cache=True)
-def search_plane(
-    score: np.ndarray,
-    move: np.ndarray,
-    pos_score: np.ndarray,
-    pos_move: np.ndarray,
-    twice_neg: float,
-    twice_pos: float,
-    ws: float,
-    ss: float,
-    w_bias: float,
-    s_bias: float,
-    bias: float,
-    enough: float,
-) -> tuple[float, float]:
-    """Minimise the objective over ``w + t s + b e``, e the bias: two-dimensional Newton.
-
-    ``ws``, ``ss`` are w.s and s.s. Each step is halved until the objective falls, so the search
-    ends lower than it began whatever the curvature. Returns (t, b).
-    """
-    t = 1.0
-    b = 0.0
-    kept_t = 0.0
-    kept_b = 0.0
-    best = np.inf
-    step_t = 1.0
-    step_b = 0.0
-    scale = 1.0
-    for _ in range(MAX_SEARCH):
-        s2, sd, s1, d2, d1, count = _hinge_sums(
-            score, move, np.float32(1), np.float32(t), np.float32(b)
-        )
-        p2, pd, p1, e2, e1, pcount = _hinge_sums(
-            pos_score, pos_move, np.float32(-1), np.float32(t), np.float32(b)
-        )
-        value = (
-            0.5 * (t * t * ss + b * b)
-            + t * ws
-            + b * (w_bias + t * s_bias)
-            + 0.5 * (twice_neg * s2 + twice_pos * p2)
-        )
-        if not value <= best:
-            scale *= 0.5
-            t = kept_t + scale * step_t
-            b = kept_b + scale * step_b
-            continue
-        kept_t = t
-        kept_b = b
-        best = value
-        g_t = ws + t * ss + b * s_bias + twice_neg * sd + twice_pos * pd
-        h_tt = ss + twice_neg * d2 + twice_pos * e2
-        if bias > 0.0:
-            g_b = w_bias + t * s_bias + b + twice_neg * s1 - twice_pos * p1
-            h_bb = 1.0 + twice_neg * count + twice_pos * pcount
-            h_tb = s_bias + twice_neg * d1 - twice_pos * e1
-            det = h_tt * h_bb - h_tb * h_tb
-            if det > 1e-12 * h_tt * h_bb:
-                step_t = -(h_bb * g_t - h_tb * g_b) / det
-                step_b = -(h_tt * g_b - h_tb * g_t) / det
-            else:  # the direction is the bias itself
-                step_t = 0.0
-                step_b = -g_b / h_bb
-        else:
-            g_b = 0.0
-            step_t = -g_t / h_tt
-            step_b = 0.0
-        if -(g_t * step_t + g_b * step_b) <= enough:
-            break
-        scale = 1.0
-        t = kept_t + step_t
-        b = kept_b + step_b
-    return kept_t, kept_b
+) -> tuple[int, float, float]:
+    """Fill ``g`` and the active rows; return their number, the objective and its relative gap."""
+    last = w.shape[0] - 1
+    n_active = 0
+    neg_loss = 0.0
+    neg_sum = 0.0
+    g[:] = w
+    for k in range(score.shape[0]):
+        slack = np.float32(1) + score[k]
+        if slack > np.float32(0):
+            active[n_active] = k
+            twice_cost[n_active] = twice_neg
+            n_active += 1
+            u = twice_neg * slack
+            neg_loss += 0.5 * np.float64(u) * np.float64(slack)
+            neg_sum += np.float64(u)
+            row_add(indices[indptr[k] : indptr[k + 1]], data[indptr[k] : indptr[k + 1]], u, g)
+    g[last] = np.float32(np.float64(w[last]) + neg_sum) * bias
+    halfway[:] = g
+    pos_loss = 0.0
+    pos_sum = 0.0
+    for q in range(pos_rows.shape[0]):
+        slack = np.float32(1) - pos_score[q]
+        if slack > np.float32(0):
+            k = pos_rows[q]
+            active[n_active] = k
+            twice_cost[n_active] = twice_pos
+            n_active += 1
+            u = twice_pos * slack
+            pos_loss += 0.5 * np.float64(u) * np.float64(slack)
+            pos_sum += np.float64(u)
+            row_add(indices[indptr[k] : indptr[k + 1]], data[indptr[k] : indptr[k + 1]], -u, g)
+    g[last] = np.float32(np.float64(w[last]) + neg_sum - pos_sum) * bias
+    objective, gap = relative_gap(w, halfway, g, neg_loss, pos_loss, neg_sum, pos_sum)
+    return n_active, objective, gap
 
 
 @njit(nogil=True, cache=True)
@@ -350,44 +242,22 @@ def train_labels(
                 label = label_of[slot]
                 lo, hi = pos_indptr[label], pos_indptr[label + 1]
                 w = weights[slot]
-                score = scores[slot]
-
-                n_active = 0
-                neg_loss = 0.0
-                neg_sum = 0.0
-                g[:] = w
-                double = np.float32(2.0 * neg_cost[label])
-                for k in range(n):
-                    slack = np.float32(1) + score[k]
-                    if slack > np.float32(0):
-                        active[n_active] = k
-                        twice_cost[n_active] = double
-                        n_active += 1
-                        neg_loss += 0.5 * np.float64(double) * np.float64(slack) * np.float64(slack)
-                        u = double * slack
-                        neg_sum += np.float64(u)
-                        a, b = indptr[k], indptr[k + 1]
-                        row_add(indices[a:b], data[a:b], u, g)
-                g[n_columns] = np.float32(np.float64(w[n_columns]) + neg_sum) * bias
-                halfway[:] = g
-                pos_loss = 0.0
-                pos_sum = 0.0
-                double = np.float32(2.0 * pos_cost[label])
-                for q in range(lo, hi):
-                    slack = np.float32(1) - pos_scores[q]
-                    if slack > np.float32(0):
-                        k = pos_rows[q]
-                        active[n_active] = k
-                        twice_cost[n_active] = double
-                        n_active += 1
-                        pos_loss += 0.5 * np.float64(double) * np.float64(slack) * np.float64(slack)
-                        u = -double * slack
-                        pos_sum -= np.float64(u)
-                        a, b = indptr[k], indptr[k + 1]
-                        row_add(indices[a:b], data[a:b], u, g)
-                at_bias = np.float64(w[n_columns]) + neg_sum - pos_sum
-                g[n_columns] = np.float32(at_bias) * bias
-                objective, gap = relative_gap(w, halfway, g, neg_loss, pos_loss, neg_sum, pos_sum)
+                n_active, objective, gap = _gradient(
+                    indptr,
+                    indices,
+                    data,
+                    bias,
+                    w,
+                    scores[slot],
+                    pos_rows[lo:hi],
+                    pos_scores[lo:hi],
+                    np.float32(2.0 * neg_cost[label]),
+                    np.float32(2.0 * pos_cost[label]),
+                    active,
+                    twice_cost,
+                    halfway,
+                    g,
+                )
                 report[label, OBJECTIVE] = objective
                 report[label, GAP] = gap
                 report[label, ACTIVE] = n_active

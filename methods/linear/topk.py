@@ -8,7 +8,9 @@ of the strip, so predictions are equal bit for bit.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -16,10 +18,23 @@ from scipy import sparse
 
 from methods.interface import TopK
 
-STRIP = 8192  # labels scored at a time: 32 kB of scores
-DENSE_FROM = 0.1  # share of the strip above which a word's row is kept dense
-DENSE_MB = 256
-ROWS_AT_ONCE = 64
+STRIP = 512  # labels scored at a time, so that their part of the index stays in cache
+WIDE_STRIP = 8192  # with millions of words, whose list of places is then the larger part
+INDEX_MB = 1024  # an index estimated to be larger is made anew for each prediction
+DENSE_FROM = 0.06  # share of the strip above which a word's row is kept dense
+DENSE_MB = 16
+
+
+class Strip(NamedTuple):
+    """The classifiers of some neighbouring labels, by word."""
+
+    first_label: int
+    word_indptr: np.ndarray
+    word_labels: np.ndarray
+    word_weights: np.ndarray
+    dense_row: np.ndarray
+    dense: np.ndarray
+    offset: np.ndarray
 
 
 @njit(nogil=True, cache=True)
@@ -74,38 +89,57 @@ def _score_strip(
                 floor = best_scores[i, k - 1]
 
 
-def top_labels(
-    X: sparse.csr_matrix,
-    weights: sparse.csr_matrix,
-    trained: np.ndarray,
-    k: int,
-    *,
-    threads: int = 1,
-    strip: int = STRIP,
-) -> TopK:
-    """The k largest ``w.x + b`` of each row; ``weights`` is L x (D + 1), the bias last.
+def strip_width(weights: sparse.csr_matrix) -> int:
+    """Labels to a strip."""
+    n_labels, columns = weights.shape
+    narrow_mb = 12.0 * columns * (n_labels / STRIP) / 2**20
+    return STRIP if narrow_mb <= INDEX_MB else WIDE_STRIP
 
-    Labels that are not ``trained`` have no score and are never returned.
-    """
-    n, columns = X.shape
-    if weights.shape[1] != columns + 1:
-        raise ValueError(
-            f"the model has {weights.shape[1] - 1} features, the documents have {columns}"
+
+def is_small(weights: sparse.csr_matrix) -> bool:
+    """Whether the strips of all labels may be kept in memory together."""
+    strips = -(-weights.shape[0] // strip_width(weights))
+    size_mb = (8.0 * weights.nnz + 12.0 * weights.shape[1] * strips) / 2**20 + DENSE_MB * strips
+    return size_mb <= INDEX_MB
+
+
+def make_strips(
+    weights: sparse.csr_matrix, trained: np.ndarray, width: int | None = None
+) -> Iterator[Strip]:
+    """The index of ``weights``, L x (D + 1) with the bias last, in the order of the labels."""
+    width = width or strip_width(weights)
+    for first in range(0, weights.shape[0], width):
+        by_word = sparse.csr_matrix(weights[first : first + width].T)
+        by_word.sort_indices()
+        offset = np.asarray(by_word[-1].todense(), np.float32).ravel()
+        offset[~trained[first : first + width]] = -np.inf
+        dense_row, dense = _dense_rows(by_word)
+        yield Strip(
+            first,
+            by_word.indptr.astype(np.int64),
+            by_word.indices.astype(np.uint16),
+            by_word.data.astype(np.float32, copy=False),
+            dense_row,
+            dense,
+            offset,
         )
+
+
+def top_labels(X: sparse.csr_matrix, strips: Iterable[Strip], k: int, threads: int = 1) -> TopK:
+    """The k largest ``w.x + b`` of each row.
+
+    Labels that are not trained have no score and are never returned.
+    """
+    n = X.shape[0]
     top = TopK.empty(n, k)
     if k == 0:
         return top
     indptr = X.indptr.astype(np.int64)
     indices = X.indices.astype(np.uint32)
     data = X.data.astype(np.float32, copy=False)
+    share = max(64, -(-n // (4 * max(1, threads))))
     with ThreadPoolExecutor(max(1, threads)) as pool:
-        for first in range(0, weights.shape[0], strip):
-            part = weights[first : first + strip]
-            by_word = sparse.csr_matrix(part.T)
-            by_word.sort_indices()
-            offset = np.asarray(by_word[columns].todense(), np.float32).ravel()
-            offset[~trained[first : first + strip]] = -np.inf
-            dense_row, dense = _dense_rows(by_word)
+        for strip in strips:
             jobs = [
                 pool.submit(
                     _score_strip,
@@ -113,18 +147,18 @@ def top_labels(
                     indices,
                     data,
                     row,
-                    min(row + ROWS_AT_ONCE, n),
-                    by_word.indptr.astype(np.int64),
-                    by_word.indices.astype(np.uint32),
-                    by_word.data.astype(np.float32, copy=False),
-                    dense_row,
-                    dense,
-                    offset,
-                    first,
+                    min(row + share, n),
+                    strip.word_indptr,
+                    strip.word_labels,
+                    strip.word_weights,
+                    strip.dense_row,
+                    strip.dense,
+                    strip.offset,
+                    strip.first_label,
                     top.indices,
                     top.scores,
                 )
-                for row in range(0, n, ROWS_AT_ONCE)
+                for row in range(0, n, share)
             ]
             for job in jobs:
                 job.result()
@@ -138,8 +172,8 @@ def _dense_rows(by_word: sparse.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
     full = np.flatnonzero(lengths >= max(1, DENSE_FROM * width))
     room = int(DENSE_MB * 2**20 / (4 * max(width, 1)))
     full = full[np.argsort(-lengths[full], kind="stable")[:room]]
-    place = np.full(by_word.shape[0], -1, np.int64)
-    place[full] = np.arange(len(full))
+    place = np.full(by_word.shape[0], -1, np.int32)
+    place[full] = np.arange(len(full), dtype=np.int32)
     dense = np.zeros((len(full), width), np.float32)
     chosen = by_word[full]
     dense[np.repeat(np.arange(len(full)), np.diff(chosen.indptr)), chosen.indices] = chosen.data

@@ -26,15 +26,17 @@ ENVIRONMENT = "TAILTABLES_PECOS"  # names the folder of the environment
 
 # Runs inside that environment, so it imports nothing of this project.
 TRAIN = """
-import sys
+import sys, time
 import scipy.sparse as sp
 from pecos.xmc.base import MLModel, MLProblem
 folder, C, eps, prune, threads = sys.argv[1], *map(float, sys.argv[2:6])
 X, Y = sp.load_npz(folder + "/X.npz"), sp.load_npz(folder + "/Y.npz").tocsc()
+start = time.perf_counter()
 model = MLModel.train(
     MLProblem(X, Y, threads=int(threads)), threshold=prune, Cp=C, Cn=C, eps=eps, bias=1.0,
     solver_type="L2R_L2LOSS_SVC_DUAL", threads=int(threads),
 )
+print(time.perf_counter() - start)
 sp.save_npz(folder + "/W.npz", sp.csc_matrix(model.W))
 """
 
@@ -62,6 +64,23 @@ def make_environment(folder: Path) -> Path:
     return python
 
 
+def train_weights(
+    X: sparse.csr_matrix, Y: sparse.csr_matrix, C: float, eps: float, prune: float, threads: int
+) -> tuple[sparse.csr_matrix, float]:
+    """Weights L x (D + 1), the bias last, and the seconds that training alone took."""
+    python = make_environment(environment_folder())
+    with tempfile.TemporaryDirectory() as folder:
+        sparse.save_npz(Path(folder, "X.npz"), sparse.csr_matrix(X, dtype=np.float32))
+        sparse.save_npz(Path(folder, "Y.npz"), sparse.csr_matrix(Y, dtype=np.float32))
+        command = [str(python), "-c", TRAIN, folder, *map(str, (C, eps, prune, threads))]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"PECOS failed: {done.stderr[-2000:]}")
+        W = sparse.csr_matrix(sparse.load_npz(Path(folder, "W.npz")).T)
+    W.sort_indices()
+    return W, float(done.stdout.split()[-1])
+
+
 class Pecos(Method):
     """PECOS's dual squared hinge without a tree, on unit rows."""
 
@@ -80,25 +99,22 @@ class Pecos(Method):
 
     def _fit(self, train: Split, context: FitContext) -> SparseLinearModel:
         assert train.inputs.bow is not None
-        python = make_environment(environment_folder())
         trained = train.label_counts() > 0
         labels = np.flatnonzero(trained)
-        with tempfile.TemporaryDirectory() as folder:
-            sparse.save_npz(Path(folder, "X.npz"), as_unit_rows(train.inputs.bow))
-            sparse.save_npz(Path(folder, "Y.npz"), train.labels[:, labels].astype(np.float32))
-            numbers = [self.C, self.eps, self.prune, context.threads]
-            command = [str(python), "-c", TRAIN, folder, *map(str, numbers)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise RuntimeError(f"PECOS failed: {done.stderr[-2000:]}")
-            W = sparse.csr_matrix(sparse.load_npz(Path(folder, "W.npz")).T)
+        W, _ = train_weights(
+            as_unit_rows(train.inputs.bow),
+            train.labels[:, labels],
+            self.C,
+            self.eps,
+            self.prune,
+            context.threads,
+        )
         counts = np.zeros(train.n_labels, np.int64)
         counts[labels] = np.diff(W.indptr)
         weights = sparse.csr_matrix(
             (W.data.astype(np.float32), W.indices, np.concatenate([[0], np.cumsum(counts)])),
             shape=(train.n_labels, W.shape[1]),
         )
-        weights.sort_indices()
         return SparseLinearModel(weights, trained, threads=context.threads)
 
 

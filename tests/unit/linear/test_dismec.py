@@ -20,7 +20,7 @@ from benchmarks.data.split import Inputs, Split
 from methods.interface import LabelWeights, TopK
 from methods.linear.dismec import DiSMEC
 from methods.linear.model import SparseLinearModel
-from methods.linear.topk import top_labels
+from methods.linear.topk import make_strips, top_labels
 
 
 def make_split(seed: int = 0, n: int = 90, columns: int = 40, n_labels: int = 23) -> Split:
@@ -179,7 +179,7 @@ def test_top_labels_equal_a_dense_sort(
     scores = np.asarray((X @ W[:, :-1].T).todense()) + W[:, [12]].toarray().T
     scores[:, ~trained] = -np.inf
     expected = TopK.from_dense(scores, k)
-    found = top_labels(X, W, trained, k, threads=threads, strip=strip)
+    found = top_labels(X, make_strips(W, trained, strip), k, threads)
     np.testing.assert_array_equal(found.indices, expected.indices)
     np.testing.assert_array_equal(found.scores, expected.scores)
 

@@ -75,6 +75,20 @@ def test_reaches_the_optimum_of_liblinear(cost: float) -> None:
             assert reached[label] <= best * (1 + allowed), f"label {label} at tol {tol}"
 
 
+@pytest.mark.parametrize("tol", [0.3, 1e-2, 1e-3])
+def test_the_gap_reported_is_never_below_the_true_one(tol: float) -> None:
+    X, Y = random_problem(11, n_labels=40)
+    weight = np.random.default_rng(12).uniform(0.5, 20, 40)
+    best = solve(X, Y, positive_weight=weight, tol=1e-9).objective
+    rough = solve(X, Y, positive_weight=weight, tol=tol)
+    true_gap = (objective(X, Y, rough.weights, positive_weight=weight) - best) / rough.objective
+    assert (true_gap <= rough.gap + 1e-6).all()
+    assert (rough.gap <= tol).all()
+    # The bound is of use: not far above the truth where there is a gap to speak of.
+    wide = true_gap > 1e-5
+    assert np.median(rough.gap[wide] / true_gap[wide]) < 20
+
+
 def test_labels_with_no_one_and_all_positives() -> None:
     X, _ = random_problem(3)
     n = X.shape[0]

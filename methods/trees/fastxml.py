@@ -319,7 +319,6 @@ def _rerank_rows(  # type: ignore[no-untyped-def]
             for p in range(m_indptr[label], m_indptr[label + 1]):
                 dot += m_data[p] * dense[m_indices[p]]
             distance = x_square - np.float32(2.0) * dot + squares[label]
-            tail = 1.0 / (1.0 + np.exp(gamma * distance))
             # In logs: tail underflows where a label is far away.
             new[label] = (
                 alpha * np.log(max(top_scores[i, n], 1e-30)) - (1.0 - alpha) * np.log1p(

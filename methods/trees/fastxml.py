@@ -32,8 +32,8 @@ class InstanceTreesModel(Model):
     """Trees over documents; the mean of the leaves' label scores is a document's score.
 
     With ``means`` (PfastreXML) the best ``shortlist`` labels are scored again: score^alpha times
-    tail^(1 - alpha), where tail = 1 / (1 + exp(gamma |x - mean|^2)) and ``means`` holds the mean of
-    each label's unit documents.
+    tail^(1 - alpha), where tail = 1 / (1 + exp(gamma / 2 |x - mean|^2)) and ``means`` holds the mean
+    of each label's unit documents.
     """
 
     def __init__(
@@ -319,12 +319,10 @@ def _rerank_rows(  # type: ignore[no-untyped-def]
             for p in range(m_indptr[label], m_indptr[label + 1]):
                 dot += m_data[p] * dense[m_indices[p]]
             distance = x_square - np.float32(2.0) * dot + squares[label]
+            far = 0.5 * gamma * distance
             # In logs: tail underflows where a label is far away.
-            new[label] = (
-                alpha * np.log(max(top_scores[i, n], 1e-30)) - (1.0 - alpha) * np.log1p(
-                    np.exp(gamma * distance)
-                )
-            )  # fmt: skip
+            score = np.log(max(top_scores[i, n], np.float32(1e-30)))
+            new[label] = alpha * score - (1.0 - alpha) * np.log1p(np.exp(far))
             n += 1
         best_of(new, top_labels[i, :n], out_labels[i], out_scores[i])
         for r in range(min(n, out_scores.shape[1])):

@@ -15,7 +15,7 @@ from numba import njit
 from numba.typed import List
 
 from methods.trees import l1_logistic
-from methods.trees._random import next_uint64
+from methods.trees._random import next_uint64, shuffle
 from methods.trees.topk import best_of
 
 EPS = 1e-6
@@ -102,13 +102,14 @@ def ideal_gains(lengths, discounts, use_ideal):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def split_by_ndcg(indptr, local, values, documents, n_local, inverse_ideal, discounts, side):  # type: ignore[no-untyped-def]
+def split_by_ndcg(indptr, local, values, documents, n_local, inverse_ideal, discounts, side, state):  # type: ignore[no-untyped-def]
     """Move documents between sides (-1, 1) until nDCG stops rising; the nDCG of every turn.
 
     ``local`` are the documents' labels numbered within the node.
     """
     n = len(documents)
     history = List()
+    mixed = np.arange(n_local)
     ndcg = -2.0
     while True:
         sums = np.zeros((2, n_local), np.float64)
@@ -119,7 +120,8 @@ def split_by_ndcg(indptr, local, values, documents, n_local, inverse_ideal, disc
         lead = np.zeros(n_local, np.float64)
         new_ndcg = 0.0
         for which in range(2):
-            order = np.argsort(-sums[which], kind="mergesort")
+            shuffle(state, mixed, n_local)
+            order = mixed[np.argsort(-sums[which][mixed], kind="mergesort")]
             for rank in range(n_local):
                 label = order[rank]
                 lead[label] += discounts[rank] if which == 1 else -discounts[rank]
@@ -207,7 +209,15 @@ def grow(  # type: ignore[no-untyped-def]
             for i in range(n):
                 side[i] = 1 if next_uint64(state) & np.uint64(1) else -1
             split_by_ndcg(
-                sub_indptr, local, values, documents, len(names), inverse_ideal, discounts, side
+                sub_indptr,
+                local,
+                values,
+                documents,
+                len(names),
+                inverse_ideal,
+                discounts,
+                side,
+                state,
             )
             n_upper = np.sum(side > 0)
             if 0 < n_upper < n:

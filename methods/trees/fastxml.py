@@ -32,8 +32,8 @@ class InstanceTreesModel(Model):
     """Trees over documents; the mean of the leaves' label scores is a document's score.
 
     With ``means`` (PfastreXML) the best ``shortlist`` labels are scored again: score^alpha times
-    tail^(1 - alpha), where tail = 1 / (1 + exp(gamma / 2 |x - mean|^2)) and ``means`` holds the mean
-    of each label's unit documents.
+    tail^(1 - alpha), where tail = 1 / (1 + exp(gamma / 2 |x - mean|^2)) and ``means`` holds the
+    mean of each label's unit documents.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ from numba import njit
 from numba.typed import List
 
 from methods.trees import l1_logistic
-from methods.trees._random import next_uint64, shuffle
+from methods.trees._random import next_uint64
 from methods.trees.topk import best_of
 
 EPS = 1e-6
@@ -102,14 +102,13 @@ def ideal_gains(lengths, discounts, use_ideal):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def split_by_ndcg(indptr, local, values, documents, n_local, inverse_ideal, discounts, side, state):  # type: ignore[no-untyped-def]
+def split_by_ndcg(indptr, local, values, documents, n_local, inverse_ideal, discounts, side):  # type: ignore[no-untyped-def]
     """Move documents between sides (-1, 1) until nDCG stops rising; the nDCG of every turn.
 
     ``local`` are the documents' labels numbered within the node.
     """
     n = len(documents)
     history = List()
-    mixed = np.arange(n_local)
     ndcg = -2.0
     while True:
         sums = np.zeros((2, n_local), np.float64)
@@ -120,8 +119,7 @@ def split_by_ndcg(indptr, local, values, documents, n_local, inverse_ideal, disc
         lead = np.zeros(n_local, np.float64)
         new_ndcg = 0.0
         for which in range(2):
-            shuffle(state, mixed, n_local)
-            order = mixed[np.argsort(-sums[which][mixed], kind="mergesort")]
+            order = np.argsort(-sums[which], kind="mergesort")
             for rank in range(n_local):
                 label = order[rank]
                 lead[label] += discounts[rank] if which == 1 else -discounts[rank]
@@ -152,22 +150,36 @@ def _local_labels(indptr, indices, data, documents, number):  # type: ignore[no-
     values = np.empty(nnz, np.float64)
     names = np.empty(nnz, np.int32)
     n_local = 0
+    for i in documents:
+        for p in range(indptr[i], indptr[i + 1]):
+            if number[indices[p]] < 0:
+                number[indices[p]] = 0
+                names[n_local] = indices[p]
+                n_local += 1
+    # Ascending, so that among labels of equal weight the lower is ranked first.
+    names[:n_local].sort()
+    for q in range(n_local):
+        number[names[q]] = q
     at = 0
     for row in range(len(documents)):
         i = documents[row]
         for p in range(indptr[i], indptr[i + 1]):
-            label = indices[p]
-            if number[label] < 0:
-                number[label] = n_local
-                names[n_local] = label
-                n_local += 1
-            local[at] = number[label]
+            local[at] = number[indices[p]]
             values[at] = data[p]
             at += 1
         out_indptr[row + 1] = at
     for label in names[:n_local]:
         number[label] = -1
     return out_indptr, local, values, names[:n_local].copy()
+
+
+@njit(cache=True, nogil=True)
+def _margin(indptr, indices, data, i, n_features, bias, dense):  # type: ignore[no-untyped-def]
+    """w.x of document i for weights that are spread out in ``dense``, the bias last."""
+    margin = np.float32(bias * dense[n_features])
+    for p in range(indptr[i], indptr[i + 1]):
+        margin += data[p] * dense[indices[p]]
+    return margin
 
 
 @njit(cache=True, nogil=True)
@@ -180,6 +192,7 @@ def grow(  # type: ignore[no-untyped-def]
     n_documents = len(indptr) - 1
     count = np.zeros(n_features, np.int64)
     number = np.full(n_labels, -1, np.int64)
+    dense = np.zeros(n_features + 1, np.float32)
     discounts = rank_discounts(max(n_labels, 1))
     inverse_ideal = ideal_gains(np.diff(label_indptr), discounts, use_ideal)
 
@@ -217,7 +230,6 @@ def grow(  # type: ignore[no-untyped-def]
                 inverse_ideal,
                 discounts,
                 side,
-                state,
             )
             n_upper = np.sum(side > 0)
             if 0 < n_upper < n:
@@ -228,17 +240,24 @@ def grow(  # type: ignore[no-untyped-def]
                 for i in range(n):
                     # Each side weighs the same (C over its share), which keeps trees balanced.
                     costs[i] = C * n / (n_upper if side[i] > 0 else n - n_upper)
-                w, margin = l1_logistic.fit(col_indptr, rows, x, side, costs, state)
-                n_upper = np.sum(margin >= 0.0)
+                w, _ = l1_logistic.fit(col_indptr, rows, x, side, costs, state)
+                kept = np.flatnonzero(np.abs(w) > 1e-16)
+                features = columns[kept]
+                weights = w[kept].astype(np.float32)
+                # The side is decided as it will be in prediction, to the last bit.
+                for p in range(len(features)):
+                    dense[features[p]] = weights[p]
+                for i in range(n):
+                    margin = _margin(indptr, indices, data, documents[i], n_features, bias, dense)
+                    side[i] = 1 if margin >= 0.0 else -1
+                dense[features] = 0.0
+                n_upper = np.sum(side > 0)
                 if 0 < n_upper < n:
                     split = True
-                    kept = np.flatnonzero(np.abs(w) > 1e-16)
-                    features = columns[kept]
-                    weights = w[kept].astype(np.float32)
                     up = starts[v]
                     down = starts[v] + n_upper
                     for i in range(n):
-                        if margin[i] >= 0.0:
+                        if side[i] > 0:
                             order[up] = documents[i]
                             up += 1
                         else:
@@ -250,12 +269,14 @@ def grow(  # type: ignore[no-untyped-def]
                     stops.append(starts[v] + n_upper)
                     starts.append(starts[v] + n_upper)
                     stops.append(stops[v])
-        w_features.append(features)
-        w_values.append(weights)
         if split:
+            w_features.append(features)
+            w_values.append(weights)
             leaf_labels.append(np.empty(0, np.int32))
             leaf_scores.append(np.empty(0, np.float32))
         else:
+            w_features.append(features[:0])
+            w_values.append(weights[:0])
             left.append(-1)
             right.append(-1)
             sums = np.zeros(len(names), np.float64)
@@ -344,10 +365,7 @@ def leaves_of(  # type: ignore[no-untyped-def]
         n_down = 0
         for q in range(starts[v], stops[v]):
             i = order[q]
-            margin = np.float32(bias * dense[n_features])
-            for p in range(indptr[i], indptr[i + 1]):
-                margin += data[p] * dense[indices[p]]
-            if margin >= 0.0:
+            if _margin(indptr, indices, data, i, n_features, bias, dense) >= 0.0:
                 order[up] = i
                 up += 1
             else:

@@ -22,7 +22,7 @@ from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
 from methods.interface import Cost, FitContext, Method, Model, Resources, TopK, Variant
-from methods.trees._random import below, stream, uniform
+from methods.trees._random import below, next_uint64, stream, uniform
 from methods.variants.inner import load_inner, save_inner
 from methods.variants.ranknet import reordered
 
@@ -48,8 +48,11 @@ def augment_rows(indptr, indices, data, rows, copy, keep, swaps, seed, out_indic
     state = np.empty(1, np.uint64)
     at = 0
     for r in range(len(rows)):
-        state[0] = (seed + np.uint64(rows[r])) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(copy)
-        uniform(state)
+        # Hashed twice: the generator's states of neighbouring rows must be far apart, or their
+        # draws would be the same, shifted.
+        state[0] = seed ^ np.uint64(rows[r])
+        state[0] = next_uint64(state) ^ np.uint64(copy)
+        state[0] = next_uint64(state)
         start = at
         for p in range(indptr[rows[r]], indptr[rows[r] + 1]):
             if keep >= 1.0 or uniform(state) < keep:

@@ -68,7 +68,7 @@ class Omikuji:
 
 
 def _write_xc(split: Split, path: Path) -> None:
-    """A training file in the XC format; rows without features are left out, omikuji rejects them."""
+    """A training file in the XC format, without the featureless rows that omikuji rejects."""
     X, Y = split.inputs.bow, split.labels
     assert X is not None
     rows = np.flatnonzero((np.diff(X.indptr) > 0) & (np.diff(Y.indptr) > 0))

@@ -274,9 +274,9 @@ def label_means(X: sparse.csr_matrix, labels: sparse.csr_matrix) -> sparse.csr_m
 
 
 @njit(cache=True, nogil=True)
-def _average(
+def _average(  # type: ignore[no-untyped-def]
     leaves, offsets, indptr, labels, scores, n_labels, start, stop, out_labels, out_scores
-):  # type: ignore[no-untyped-def]
+):
     n_trees = leaves.shape[0]
     total = np.zeros(n_labels, np.float64)
     seen = np.zeros(n_labels, np.bool_)

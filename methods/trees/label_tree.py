@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -123,13 +124,11 @@ class Forest:
     def load(cls, path: Path) -> Forest:
         """Read what :meth:`save` wrote."""
         with np.load(path) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        scalars = {
-            "n_labels": int(arrays.pop("n_labels")),
-            "n_features": int(arrays.pop("n_features")),
-            "bias": float(arrays.pop("bias")),
-        }
-        return cls(**scalars, **arrays)
+            arrays: dict[str, Any] = {name: stored[name] for name in stored.files}
+        # Scalars come back as arrays without a dimension.
+        return cls(
+            **{name: value if value.ndim else value.item() for name, value in arrays.items()}
+        )
 
 
 def train(

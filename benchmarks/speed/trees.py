@@ -11,7 +11,7 @@ import argparse
 import logging
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,11 @@ from methods import TopK, get
 DATASETS = ("EURLex-4K-half", "EURLex-4.3K")
 METRICS = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")
 TOP = 5
-BONSAI = {"cluster_balanced": False, "cluster_k": 100, "max_depth": 3}
-"""omikuji's names for Bonsai's settings; its defaults are Parabel's."""
+PEERS: dict[str, dict[str, Any]] = {
+    "Parabel": {},
+    "Bonsai": {"cluster_balanced": False, "cluster_k": 100, "max_depth": 3},
+}
+"""What differs from omikuji's defaults, which are Parabel's."""
 
 
 class Omikuji:
@@ -81,30 +84,32 @@ def _write_xc(split: Split, path: Path) -> None:
             out.write(f"{labels} {' '.join(f'{f}:{v:.7g}' for f, v in pairs)}\n")
 
 
-def _timed(action: Callable[[], Any]) -> tuple[float, Any]:
+def _timed(action: Callable[..., Any], *given: Any, **named: Any) -> tuple[float, Any]:
     started = time.perf_counter()
-    result = action()
+    result = action(*given, **named)
     return time.perf_counter() - started, result
 
 
-def _row(dataset: str, method: str, program: str, fit: float, predict: float, values: dict) -> dict:
+def _row(
+    dataset: str, method: str, program: str, seconds: Sequence[float], values: dict[str, float]
+) -> dict[str, Any]:
     return {
         "dataset": dataset,
         "method": method,
         "program": program,
-        "fit_s": fit,
-        "predict_s": predict,
+        "fit_s": seconds[0],
+        "predict_s": seconds[1],
         **{name: values[name] for name in METRICS},
     }
 
 
-def against_omikuji(dataset: str, threads: int, repeats: int) -> list[dict]:
+def against_omikuji(dataset: str, threads: int, repeats: int) -> list[dict[str, Any]]:
     """Parabel and Bonsai, ours and omikuji's, fit and predict."""
     train, test = load(dataset)
     assert test.inputs.bow is not None
     rows = []
     with tempfile.TemporaryDirectory(prefix="speed-trees-") as folder:
-        for name, settings in (("Parabel", {}), ("Bonsai", BONSAI)):
+        for name, settings in PEERS.items():
             method = get(name)
             method.fit(train.take(np.arange(min(200, len(train)))))  # compile
             method.fit(train.take(np.arange(50))).predict(test.inputs, TOP)
@@ -112,40 +117,40 @@ def against_omikuji(dataset: str, threads: int, repeats: int) -> list[dict]:
             best = {"ours": [np.inf, np.inf], "omikuji": [np.inf, np.inf]}
             tops = {}
             for _ in range(repeats):
-                fit, model = _timed(lambda m=method: m.fit(train, seed=0, threads=threads))
-                predict, tops["ours"] = _timed(lambda m=model: m.predict(test.inputs, TOP))
+                fit, model = _timed(method.fit, train, seed=0, threads=threads)
+                predict, tops["ours"] = _timed(model.predict, test.inputs, TOP)
                 best["ours"] = np.minimum(best["ours"], [fit, predict]).tolist()
                 fit, _ = _timed(peer.fit)
-                predict, tops["omikuji"] = _timed(lambda p=peer: p.predict(test.inputs.bow))
+                predict, tops["omikuji"] = _timed(peer.predict, test.inputs.bow)
                 best["omikuji"] = np.minimum(best["omikuji"], [fit, predict]).tolist()
             for program, top in tops.items():
                 values = score(top, test.labels, train.labels)
-                rows.append(_row(dataset, name, program, *best[program], values))
+                rows.append(_row(dataset, name, program, best[program], values))
     return rows
 
 
-def of_variants(dataset: str, threads: int) -> list[dict]:
+def of_variants(dataset: str, threads: int) -> list[dict[str, Any]]:
     """RankNet's own training and Taug's fit against Bonsai's fit."""
     train, test = load(dataset)
     rows = []
-    base_fit, base = _timed(lambda: get("Bonsai").fit(train, seed=0, threads=threads))
+    base_fit, base = _timed(get("Bonsai").fit, train, seed=0, threads=threads)
     variants: list[tuple[str, dict[str, Any]]] = [("RankNet", {})]
     variants += [("Taug", {"n_aug": n_aug}) for n_aug in (0, 1, 4)]
     for variant, params in variants:
         method = get("Bonsai", variant, variant_params=params)
-        fit, model = _timed(lambda m=method: m.fit(train, seed=0, threads=threads))
-        predict, top = _timed(lambda m=model: m.predict(test.inputs, TOP))
+        fit, model = _timed(method.fit, train, seed=0, threads=threads)
+        predict, top = _timed(model.predict, test.inputs, TOP)
         values = score(top, test.labels, train.labels)
         name = f"Bonsai {variant}" + "".join(f" {key}={value}" for key, value in params.items())
-        row = _row(dataset, name, "ours", fit, predict, values)
+        row = _row(dataset, name, "ours", (fit, predict), values)
         row["fit_over_base"] = fit / base_fit
         if variant == "RankNet":
             row["network_over_base"] = model.seconds["network"] / base_fit
             row["scores_over_base"] = model.seconds["scores"] / base_fit
         rows.append(row)
-    predict, top = _timed(lambda: base.predict(test.inputs, TOP))
+    predict, top = _timed(base.predict, test.inputs, TOP)
     values = score(top, test.labels, train.labels)
-    rows.append(_row(dataset, "Bonsai", "ours", base_fit, predict, values))
+    rows.append(_row(dataset, "Bonsai", "ours", (base_fit, predict), values))
     return rows
 
 
@@ -182,7 +187,7 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     logging.getLogger().setLevel(logging.WARNING)
     numba.set_num_threads(min(options.threads, numba.config.NUMBA_NUM_THREADS))
-    rows: list[dict] = []
+    rows: list[dict[str, Any]] = []
     for dataset in options.dataset or DATASETS:
         rows += against_omikuji(dataset, options.threads, options.repeats)
         if not options.skip_variants:

@@ -29,6 +29,9 @@ AUTHORS = {
     ("EURLex-4K-half", "PfastreXML"): (73.6111, 58.1570, 48.0952, 37.0083, 38.3781, 39.9552),
 }
 
+# Three trees vary more from seed to seed than fifty, and the authors' Bonsai is a mean, too.
+SEEDS = {"Parabel": 2, "Bonsai": 3, "FastXML": 1, "PfastreXML": 1}
+
 
 @pytest.fixture(scope="module", autouse=True)
 def mirror() -> None:
@@ -49,9 +52,12 @@ def test_no_more_than_half_a_point_below_the_authors_program(
     splits, dataset: str, base: str
 ) -> None:
     train, test = splits[dataset]
-    top = get(base).fit(train, seed=0, threads=2).predict(test.inputs, 100)
-    assert top.fault(len(test), test.n_labels) is None
-    values = score(top, test.labels, train.labels)
+    values = dict.fromkeys(METRICS, 0.0)
+    for seed in range(SEEDS[base]):
+        top = get(base).fit(train, seed=seed, threads=2).predict(test.inputs, 100)
+        assert top.fault(len(test), test.n_labels) is None
+        scored = score(top, test.labels, train.labels)
+        values = {name: values[name] + scored[name] / SEEDS[base] for name in METRICS}
     authors = dict(zip(METRICS, AUTHORS[dataset, base], strict=True))
     below = {
         name: round(values[name] - authors[name], 2)

@@ -166,7 +166,8 @@ def print_ratios(frame: pd.DataFrame) -> None:
             f"{dataset} {method}: fit {peer['fit_s'] / ours['fit_s']:.1f}x and predict "
             f"{peer['predict_s'] / ours['predict_s']:.1f}x as fast as omikuji; {differences}"
         )
-    for _, row in frame[frame.get("fit_over_base", pd.Series(dtype=float)).notna()].iterrows():
+    variants = frame[frame["fit_over_base"].notna()] if "fit_over_base" in frame else frame[:0]
+    for _, row in variants.iterrows():
         line = f"{row['dataset']} {row['method']}: fit {row['fit_over_base']:.2f} of the base's"
         if pd.notna(row.get("network_over_base")):
             line += (

@@ -21,8 +21,10 @@ from methods.interface import TopK
 from methods.trees.label_tree import Forest
 from methods.trees.topk import best_of
 
-CHUNK = 512
+CHUNK = 1024
 """Documents that go through the forest together in one thread."""
+DENSE_TARGETS, DENSE_ROWS = 16, 20
+"""A node's weights are made dense for up to so many targets, or a document for so many rows."""
 
 
 def search(
@@ -93,8 +95,8 @@ def _search_rows(  # type: ignore[no-untyped-def]
     held = np.ones(n_queries, np.int64)
     for q in range(n_queries):
         node[q, 0] = roots[q % n_trees]
-    spread = np.full(n_features + 1, -1, np.int64)
-    margins = np.empty(widest, np.float32)
+    spread = np.zeros(n_features + 1, np.int64)
+    margins = np.empty(_padded(widest), np.float32)
     while True:
         # Inner nodes in the beams, grouped by node.
         n_inner = 0
@@ -104,7 +106,7 @@ def _search_rows(  # type: ignore[no-untyped-def]
         if n_inner == 0:
             break
         query, slot = _waiting(node, held, leaf, n_inner, False)
-        order = np.argsort(_nodes_at(node, query, slot), kind="mergesort")
+        order = _by_node(node, query, slot, len(leaf))
         new_node = np.empty_like(node)
         new_score = np.empty_like(score)
         new_held = np.zeros_like(held)
@@ -120,12 +122,15 @@ def _search_rows(  # type: ignore[no-untyped-def]
                 group += 1
             n_targets = target_indptr[v + 1] - target_indptr[v]
             _spread_out(spread, features, row_indptr, v)
+            dense = _dense_weights(
+                row_indptr, entry_indptr, places, values, v, n_targets, group - at
+            )
             for g in range(at, group):
                 q = query[order[g]]
                 i = start + q // n_trees
                 _margins_at(
-                    indptr, indices, data, scales[i], i, n_features, bias, spread, entry_indptr,
-                    places, values, margins, n_targets,
+                    indptr, indices, data, scales[i], i, n_features, bias, spread, row_indptr[v],
+                    entry_indptr, places, values, dense, n_targets, margins,
                 )  # fmt: skip
                 parent = discount * score[q, slot[order[g]]]
                 for t in range(n_targets):
@@ -139,7 +144,7 @@ def _search_rows(  # type: ignore[no-untyped-def]
     # The labels of the leaves that were reached.
     n_leaves = held.sum()
     query, slot = _waiting(node, held, leaf, n_leaves, True)
-    order = np.argsort(_nodes_at(node, query, slot), kind="mergesort")
+    order = _by_node(node, query, slot, len(leaf))
     found_indptr = np.zeros(n_queries + 1, np.int64)
     for q in range(n_queries):
         found_indptr[q + 1] = found_indptr[q]
@@ -157,12 +162,13 @@ def _search_rows(  # type: ignore[no-untyped-def]
             group += 1
         n_targets = target_indptr[v + 1] - target_indptr[v]
         _spread_out(spread, features, row_indptr, v)
+        dense = _dense_weights(row_indptr, entry_indptr, places, values, v, n_targets, group - at)
         for g in range(at, group):
             q = query[order[g]]
             i = start + q // n_trees
             _margins_at(
-                indptr, indices, data, scales[i], i, n_features, bias, spread, entry_indptr,
-                places, values, margins, n_targets,
+                indptr, indices, data, scales[i], i, n_features, bias, spread, row_indptr[v],
+                    entry_indptr, places, values, dense, n_targets, margins,
             )  # fmt: skip
             parent = discount * score[q, slot[order[g]]]
             for t in range(n_targets):
@@ -211,11 +217,19 @@ def _waiting(node, held, leaf, n, at_leaf):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _nodes_at(node, query, slot):  # type: ignore[no-untyped-def]
-    out = np.empty(len(query), np.int64)
+def _by_node(node, query, slot, n_nodes):  # type: ignore[no-untyped-def]
+    """The order that puts pairs before the same node side by side (a counting sort)."""
+    starts = np.zeros(n_nodes + 1, np.int64)
     for i in range(len(query)):
-        out[i] = node[query[i], slot[i]]
-    return out
+        starts[node[query[i], slot[i]] + 1] += 1
+    for v in range(n_nodes):
+        starts[v + 1] += starts[v]
+    order = np.empty(len(query), np.int64)
+    for i in range(len(query)):
+        v = node[query[i], slot[i]]
+        order[starts[v]] = i
+        starts[v] += 1
+    return order
 
 
 @njit(cache=True, nogil=True)
@@ -240,32 +254,84 @@ def _offer(nodes, scores, held, q, candidate, value):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
+def _padded(n):  # type: ignore[no-untyped-def]
+    return n if n <= 2 else (n + 7) // 8 * 8
+
+
+@njit(cache=True, nogil=True)
 def _spread_out(spread, features, row_indptr, v):  # type: ignore[no-untyped-def]
+    """Number the node's rows from 1 by feature; 0 is a feature that the node does not use."""
     for r in range(row_indptr[v], row_indptr[v + 1]):
-        spread[features[r]] = r
+        spread[features[r]] = r - row_indptr[v] + 1
 
 
 @njit(cache=True, nogil=True)
 def _take_in(spread, features, row_indptr, v):  # type: ignore[no-untyped-def]
     for r in range(row_indptr[v], row_indptr[v + 1]):
-        spread[features[r]] = -1
+        spread[features[r]] = 0
+
+
+@njit(cache=True, nogil=True)
+def _dense_weights(row_indptr, entry_indptr, places, values, v, n_targets, n_documents):  # type: ignore[no-untyped-def]
+    """The node's weights as a flat dense matrix, row 0 all zero; empty where it would not pay.
+
+    A dense row is read without branches, but has to be filled first: worth it for few targets or
+    many documents.
+    """
+    n_rows = row_indptr[v + 1] - row_indptr[v]
+    if n_targets > DENSE_TARGETS and n_documents * DENSE_ROWS < n_rows:
+        return np.empty(0, np.float32)
+    width = _padded(n_targets)
+    dense = np.zeros((n_rows + 1) * width, np.float32)
+    for r in range(n_rows):
+        row = row_indptr[v] + r
+        for e in range(entry_indptr[row], entry_indptr[row + 1]):
+            dense[(r + 1) * width + places[e]] = values[e]
+    return dense
+
+
+@njit(cache=True, nogil=True)
+def _add_dense(x, dense, row, width, margins):  # type: ignore[no-untyped-def]
+    # Without fused or reordered arithmetic: the sums are those of the sparse way, to the bit.
+    start = np.uint64(row) * np.uint64(width)
+    for t in range(np.uint64(width)):
+        margins[t] += x * dense[start + t]
 
 
 @njit(cache=True, nogil=True)
 def _margins_at(  # type: ignore[no-untyped-def]
-    indptr, indices, data, scale, i, n_features, bias, spread, entry_indptr, places, values,
-    margins, n_targets,
+    indptr, indices, data, scale, i, n_features, bias, spread, first_row, entry_indptr, places,
+    values, dense, n_targets, margins,
 ):  # fmt: skip
     """The margin of document i with each target of the node that is spread out."""
-    for t in range(n_targets):
+    width = _padded(n_targets)
+    for t in range(width):
         margins[t] = 0.0
+    if len(dense) > 0 and width == 2:
+        margin_0 = margin_1 = np.float32(0.0)
+        for p in range(indptr[i], indptr[i + 1]):
+            x = data[p] * scale
+            start = np.uint64(spread[indices[p]]) * np.uint64(2)
+            margin_0 += x * dense[start]
+            margin_1 += x * dense[start + np.uint64(1)]
+        start = np.uint64(spread[n_features]) * np.uint64(2)
+        margins[0] = margin_0 + bias * dense[start]
+        margins[1] = margin_1 + bias * dense[start + np.uint64(1)]
+        return
+    if len(dense) > 0:
+        for p in range(indptr[i], indptr[i + 1]):
+            _add_dense(data[p] * scale, dense, spread[indices[p]], width, margins)
+        _add_dense(bias, dense, spread[n_features], width, margins)
+        return
     for p in range(indptr[i], indptr[i + 1]):
         r = spread[indices[p]]
-        if r >= 0:
+        if r > 0:
             x = data[p] * scale
-            for e in range(entry_indptr[r], entry_indptr[r + 1]):
+            row = first_row + r - 1
+            for e in range(entry_indptr[row], entry_indptr[row + 1]):
                 margins[places[e]] += x * values[e]
     r = spread[n_features]
-    if r >= 0:
-        for e in range(entry_indptr[r], entry_indptr[r + 1]):
+    if r > 0:
+        row = first_row + r - 1
+        for e in range(entry_indptr[row], entry_indptr[row + 1]):
             margins[places[e]] += bias * values[e]

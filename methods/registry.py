@@ -26,6 +26,10 @@ BASES: dict[str, str] = {
     "oracle": "methods.controls:Oracle",
     "popularity": "methods.controls:Popularity",
     "random": "methods.controls:Random",
+    "Parabel": "methods.trees.parabel:Parabel",
+    "Bonsai": "methods.trees.parabel:Bonsai",
+    "FastXML": "methods.trees.fastxml:FastXML",
+    "PfastreXML": "methods.trees.fastxml:PfastreXML",
 }
 
 VARIANTS: dict[str, str] = {
@@ -34,6 +38,12 @@ VARIANTS: dict[str, str] = {
     "cb": "methods.variants.pw:ClassBalanced",
     "PW-cost": "methods.variants.pw:PWCostSensitive",
     "unbiased": "methods.variants.unbiased:Unbiased",
+    "RankNet": "methods.variants.ranknet:RankNet",
+    "RankNet-simple": "methods.variants.ranknet:RankNetSimple",
+    "Taug": "methods.variants.taug:Taug",
+    "Taug-d": "methods.variants.taug:TaugD",
+    "Taug-s": "methods.variants.taug:TaugS",
+    "Taug-ds": "methods.variants.taug:Taug",
 }
 
 

@@ -1,0 +1,222 @@
+"""Tables and figures of the RankNet+Taug paper, from the collected cells and the weight norms.
+
+All are pure functions of frames. ``cells`` is the long frame of results: dataset, base, variant,
+seed, metric, k, convention, bin, value. Seeds are averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.figures import COLOURS, STYLE, running_median
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BASES = ("FastXML", "Bonsai", "Parabel")
+PROPENSITY_SCORED = ("PSP@1", "PSP@3", "PSP@5", "PSnDCG@1", "PSnDCG@3", "PSnDCG@5")
+PLAIN_METRICS = ("P@1", "P@3", "P@5", "nDCG@3", "nDCG@5")
+ABLATION = ("PSP@1", "PSP@3", "PSP@5", "PSnDCG@3", "PSnDCG@5")
+CONVENTION = "xc-matlab"
+
+
+def wide(cells: pd.DataFrame, convention: str = CONVENTION) -> pd.DataFrame:
+    """One row a (dataset, base, variant), one column a metric such as ``PSP@3``; seeds averaged."""
+    part = cells
+    if "convention" in part:
+        part = part[part["convention"] == convention]
+    if "bin" in part:
+        part = part[part["bin"] == "all"]
+    part = part[part["k"].notna()]
+    names = part["metric"].astype(str) + "@" + part["k"].astype(int).astype(str)
+    return part.assign(name=names).pivot_table(
+        index=["dataset", "base", "variant"], columns="name", values="value", aggfunc="mean"
+    )
+
+
+def improvements(
+    cells: pd.DataFrame,
+    variant: str,
+    metrics: Sequence[str],
+    bases: Sequence[str] = BASES,
+    convention: str = CONVENTION,
+) -> pd.DataFrame:
+    """Each base's metrics without a variant, and by how many points the variant changes them.
+
+    Columns: dataset, base, ``<metric>``, ``+<metric>``, and the mean change over the metrics of
+    each family (``+PSP``, ``+PSnDCG``), as the paper's column "Avg.". Pairs of which one half is
+    missing are left out.
+    """
+    table = wide(cells, convention)
+    rows = []
+    for dataset in dict.fromkeys(table.index.get_level_values("dataset")):
+        for base in bases:
+            plain, changed = (dataset, base, "plain"), (dataset, base, variant)
+            if plain not in table.index or changed not in table.index:
+                continue
+            before, after = table.loc[plain], table.loc[changed]
+            row: dict[str, object] = {"dataset": dataset, "base": base}
+            row |= {name: before.get(name, np.nan) for name in metrics}
+            changes = {name: after.get(name, np.nan) - row[name] for name in metrics}
+            row |= {f"+{name}": change for name, change in changes.items()}
+            for family in dict.fromkeys(name.partition("@")[0] for name in metrics):
+                own = [changes[name] for name in metrics if name.startswith(f"{family}@")]
+                row[f"+{family}"] = float(np.mean(own))
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def table2(cells: pd.DataFrame, variant: str = "RankNet") -> pd.DataFrame:
+    """Table 2: what re-ranking changes in PSP@k and PSnDCG@k, for each base."""
+    return improvements(cells, variant, PROPENSITY_SCORED)
+
+
+def table3(cells: pd.DataFrame, variant: str = "Taug-ds", base: str = "Bonsai") -> pd.DataFrame:
+    """Table 3: what decoupled tail augmentation changes in PSP@k and PSnDCG@k."""
+    return improvements(cells, variant, PROPENSITY_SCORED, bases=(base,))
+
+
+def table5(cells: pd.DataFrame, variant: str = "RankNet") -> pd.DataFrame:
+    """Table 5: P@k and nDCG@k of each base with and without re-ranking, row by row."""
+    table = wide(cells)
+    rows = []
+    for dataset in dict.fromkeys(table.index.get_level_values("dataset")):
+        for base in BASES:
+            for name in ("plain", variant):
+                if (dataset, base, name) in table.index:
+                    values = table.loc[(dataset, base, name)]
+                    label = base if name == "plain" else f"{variant} {base}"
+                    row = {"dataset": dataset, "method": label}
+                    rows.append(row | {m: values.get(m, np.nan) for m in PLAIN_METRICS})
+    return pd.DataFrame(rows)
+
+
+def table6(cells: pd.DataFrame, base: str = "Bonsai") -> pd.DataFrame:
+    """Table 6: dropout and swap apart and together."""
+    table = wide(cells)
+    rows = []
+    for dataset in dict.fromkeys(table.index.get_level_values("dataset")):
+        for variant in ("plain", "Taug-d", "Taug-s", "Taug-ds"):
+            if (dataset, base, variant) in table.index:
+                values = table.loc[(dataset, base, variant)]
+                row = {"dataset": dataset, "method": "baseline" if variant == "plain" else variant}
+                rows.append(row | {m: values.get(m, np.nan) for m in ABLATION})
+    return pd.DataFrame(rows)
+
+
+def norm_correlations(norms: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
+    """Theorem 1 measured: Spearman's rank correlation of weight norm and times predicted.
+
+    ``norms`` has dataset, base, variant, label, norm (and count); ``predicted`` has dataset, base,
+    variant, label, times: in how many test documents' top k the label is. The correlation with
+    the training count is given beside it, as both may follow from frequency alone.
+    """
+    keys = ["dataset", "base", "variant", "label"]
+    both = norms.merge(predicted, on=keys, how="left").fillna({"times": 0})
+    rows = []
+    for (dataset, base, variant), part in both.groupby(keys[:3], sort=False):
+        row = {"dataset": dataset, "base": base, "variant": variant, "labels": len(part)}
+        row["norm_vs_times"] = part["norm"].corr(part["times"], method="spearman")
+        if "count" in part:
+            row["norm_vs_count"] = part["norm"].corr(part["count"], method="spearman")
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def times_predicted(indices: np.ndarray, n_labels: int, k: int = 5) -> np.ndarray:
+    """In how many rows' top k each label is, int64[L]."""
+    head = indices[:, :k]
+    return np.bincount(head[head >= 0], minlength=n_labels).astype(np.int64)
+
+
+def figure1(norms: pd.DataFrame, plain: str = "plain", augmented: str = "Taug-ds") -> Figure:
+    """Figure 1: label frequency, weight norms, and weight norms after augmentation, by rank.
+
+    ``norms`` has variant, rank (1 is the most frequent), count and norm, for one dataset and base.
+    """
+    panels = [
+        ("label frequency", norms[norms["variant"] == plain], "count", True),
+        (f"weight norms, {plain}", norms[norms["variant"] == plain], "norm", False),
+        (f"weight norms, {augmented}", norms[norms["variant"] == augmented], "norm", False),
+    ]
+
+    def draw(axes: Sequence[Axes]) -> None:
+        top = norms["norm"].max()
+        for axis, (title, part, column, log), colour in zip(axes, panels, COLOURS, strict=False):
+            part = part.sort_values("rank")
+            axis.plot(part["rank"], part[column], ".", ms=2, alpha=0.4, color=colour)
+            if log:
+                axis.set_yscale("log")
+            else:
+                axis.plot(part["rank"], running_median(part[column].to_numpy()), color="black")
+                axis.set_ylim(0, top * 1.05 if np.isfinite(top) else 1)
+            axis.set_title(title, loc="left", fontweight="bold")
+            axis.set_xlabel("labels, most frequent first")
+
+    return _figure(3, draw)
+
+
+def figure2(norms: pd.DataFrame, sweep: pd.DataFrame) -> Figure:
+    """Figure 2: weight norms and metrics as augmentation grows.
+
+    ``norms`` has n_aug, rank and norm; ``sweep`` has n_aug, metric (such as ``PSP@1``), value.
+    """
+
+    def draw(axes: Sequence[Axes]) -> None:
+        for colour, (n_aug, part) in zip(COLOURS, norms.groupby("n_aug"), strict=False):
+            part = part.sort_values("rank")
+            smooth = running_median(part["norm"].to_numpy())
+            axes[0].plot(part["rank"], smooth, color=colour, label=f"n_aug = {n_aug}")
+        axes[0].set_xlabel("labels, most frequent first")
+        axes[0].set_ylabel("norm of the weight vector (running median)")
+        axes[0].legend()
+        _lines(axes[1], sweep, "n_aug", "copies of each document")
+
+    return _figure(2, draw)
+
+
+def figure5(sweep: pd.DataFrame) -> Figure:
+    """Figure 5: PSP@k against the splitting threshold, a panel for each dataset.
+
+    ``sweep`` has dataset, tau, metric, value.
+    """
+    datasets = list(dict.fromkeys(sweep["dataset"]))
+
+    def draw(axes: Sequence[Axes]) -> None:
+        for axis, dataset in zip(axes, datasets, strict=True):
+            _lines(axis, sweep[sweep["dataset"] == dataset], "tau", "splitting threshold")
+            axis.set_title(dataset, loc="left", fontweight="bold")
+
+    return _figure(len(datasets), draw)
+
+
+def _lines(axis: Axes, sweep: pd.DataFrame, column: str, label: str) -> None:
+    """One line a metric; settings are evenly spaced, as in the paper."""
+    settings = sorted(sweep[column].unique())
+    for colour, (metric, part) in zip(COLOURS, sweep.groupby("metric", sort=True), strict=False):
+        values = part.groupby(column)["value"].mean().reindex(settings)
+        axis.plot(range(len(settings)), values, "o-", color=colour, label=metric)
+    axis.set_xticks(range(len(settings)), [f"{value:g}" for value in settings])
+    axis.set_xlabel(label)
+    axis.set_ylabel("percent")
+    axis.legend()
+
+
+def _figure(n_panels: int, draw: Callable[[Sequence[Axes]], None]) -> Figure:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(
+            1, max(n_panels, 1), figsize=(1 + 4.2 * max(n_panels, 1), 3.2), squeeze=False
+        )
+        draw(list(axes.flat)[:n_panels])
+        figure.tight_layout()
+    return figure

@@ -1,0 +1,202 @@
+"""Label trees against omikuji, RankNet and Taug against their base; ratios within one run.
+
+``python -m benchmarks.speed trees [--dataset NAME ...] [--threads 2] [--repeats 3]`` needs a
+local mirror or network for the datasets and ``pip install .[peers]`` for omikuji. Times are the
+least of the repeats, both sides in turn; compiling is not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from benchmarks.atomic import atomic_path
+from benchmarks.data import load
+from benchmarks.data.split import Split
+from benchmarks.metrics import score
+from methods import TopK, get
+
+DATASETS = ("EURLex-4K-half", "EURLex-4.3K")
+METRICS = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")
+TOP = 5
+PEERS: dict[str, dict[str, Any]] = {
+    "Parabel": {},
+    "Bonsai": {"cluster_balanced": False, "cluster_k": 100, "max_depth": 3},
+}
+"""What differs from omikuji's defaults, which are Parabel's."""
+
+
+class Omikuji:
+    """omikuji's Python interface, a document at a time as it offers."""
+
+    def __init__(self, train: Split, threads: int, folder: Path, **settings: Any) -> None:
+        import omikuji
+
+        self.module = omikuji
+        self.threads = threads
+        self.settings = omikuji.Model.default_hyper_param()
+        for name, value in settings.items():
+            setattr(self.settings, name, value)
+        self.path = folder / "train.txt"
+        if not self.path.exists():
+            _write_xc(train, self.path)
+        self.model: Any = None
+
+    def fit(self) -> None:
+        """Read the file and train, as its interface allows no other way."""
+        self.model = self.module.Model.train_on_data(
+            str(self.path), self.settings, n_threads=self.threads
+        )
+
+    def predict(self, X: sparse.csr_matrix) -> TopK:
+        """The best labels of each row, by beam search of width 10."""
+        self.model.init_prediction_thread_pool(self.threads)
+        top = TopK.empty(X.shape[0], TOP)
+        for i in range(X.shape[0]):
+            span = slice(X.indptr[i], X.indptr[i + 1])
+            row = list(zip(X.indices[span].tolist(), X.data[span].tolist(), strict=True))
+            for rank, (label, value) in enumerate(self.model.predict(row, 10, TOP)):
+                top.indices[i, rank], top.scores[i, rank] = label, value
+        return top
+
+
+def _write_xc(split: Split, path: Path) -> None:
+    """A training file in the XC format, without the featureless rows that omikuji rejects."""
+    X, Y = split.inputs.bow, split.labels
+    assert X is not None
+    rows = np.flatnonzero((np.diff(X.indptr) > 0) & (np.diff(Y.indptr) > 0))
+    with open(path, "w") as out:
+        out.write(f"{len(rows)} {X.shape[1]} {Y.shape[1]}\n")
+        for i in rows:
+            labels = ",".join(map(str, Y.indices[Y.indptr[i] : Y.indptr[i + 1]]))
+            span = slice(X.indptr[i], X.indptr[i + 1])
+            pairs = zip(X.indices[span], X.data[span], strict=True)
+            out.write(f"{labels} {' '.join(f'{f}:{v:.7g}' for f, v in pairs)}\n")
+
+
+def _timed(action: Callable[..., Any], *given: Any, **named: Any) -> tuple[float, Any]:
+    started = time.perf_counter()
+    result = action(*given, **named)
+    return time.perf_counter() - started, result
+
+
+def _row(
+    dataset: str, method: str, program: str, seconds: Sequence[float], values: dict[str, float]
+) -> dict[str, Any]:
+    return {
+        "dataset": dataset,
+        "method": method,
+        "program": program,
+        "fit_s": seconds[0],
+        "predict_s": seconds[1],
+        **{name: values[name] for name in METRICS},
+    }
+
+
+def against_omikuji(dataset: str, threads: int, repeats: int) -> list[dict[str, Any]]:
+    """Parabel and Bonsai, ours and omikuji's, fit and predict."""
+    train, test = load(dataset)
+    assert test.inputs.bow is not None
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="speed-trees-") as folder:
+        for name, settings in PEERS.items():
+            method = get(name)
+            method.fit(train.take(np.arange(min(200, len(train)))))  # compile
+            method.fit(train.take(np.arange(50))).predict(test.inputs, TOP)
+            peer = Omikuji(train, threads, Path(folder), **settings)
+            best = {"ours": [np.inf, np.inf], "omikuji": [np.inf, np.inf]}
+            tops = {}
+            for _ in range(repeats):
+                fit, model = _timed(method.fit, train, seed=0, threads=threads)
+                predict, tops["ours"] = _timed(model.predict, test.inputs, TOP)
+                best["ours"] = np.minimum(best["ours"], [fit, predict]).tolist()
+                fit, _ = _timed(peer.fit)
+                predict, tops["omikuji"] = _timed(peer.predict, test.inputs.bow)
+                best["omikuji"] = np.minimum(best["omikuji"], [fit, predict]).tolist()
+            for program, top in tops.items():
+                values = score(top, test.labels, train.labels)
+                rows.append(_row(dataset, name, program, best[program], values))
+    return rows
+
+
+def of_variants(dataset: str, threads: int) -> list[dict[str, Any]]:
+    """RankNet's own training and Taug's fit against Bonsai's fit."""
+    train, test = load(dataset)
+    rows = []
+    base_fit, base = _timed(get("Bonsai").fit, train, seed=0, threads=threads)
+    variants: list[tuple[str, dict[str, Any]]] = [("RankNet", {})]
+    variants += [("Taug", {"n_aug": n_aug}) for n_aug in (0, 1, 4)]
+    for variant, params in variants:
+        method = get("Bonsai", variant, variant_params=params)
+        fit, model = _timed(method.fit, train, seed=0, threads=threads)
+        predict, top = _timed(model.predict, test.inputs, TOP)
+        values = score(top, test.labels, train.labels)
+        name = f"Bonsai {variant}" + "".join(f" {key}={value}" for key, value in params.items())
+        row = _row(dataset, name, "ours", (fit, predict), values)
+        row["fit_over_base"] = fit / base_fit
+        if variant == "RankNet":
+            row["network_over_base"] = model.seconds["network"] / base_fit
+            row["scores_over_base"] = model.seconds["scores"] / base_fit
+        rows.append(row)
+    predict, top = _timed(base.predict, test.inputs, TOP)
+    values = score(top, test.labels, train.labels)
+    rows.append(_row(dataset, "Bonsai", "ours", (base_fit, predict), values))
+    return rows
+
+
+def print_ratios(frame: pd.DataFrame) -> None:
+    """How many times omikuji's time is ours, and the differences in P@k."""
+    for (dataset, method), part in frame.groupby(["dataset", "method"], sort=False):
+        by = part.set_index("program")
+        if "omikuji" not in by.index:
+            continue
+        ours, peer = by.loc["ours"], by.loc["omikuji"]
+        differences = " ".join(f"{m} {ours[m] - peer[m]:+.2f}" for m in METRICS)
+        print(
+            f"{dataset} {method}: fit {peer['fit_s'] / ours['fit_s']:.1f}x and predict "
+            f"{peer['predict_s'] / ours['predict_s']:.1f}x as fast as omikuji; {differences}"
+        )
+    variants = frame[frame["fit_over_base"].notna()] if "fit_over_base" in frame else frame[:0]
+    for _, row in variants.iterrows():
+        line = f"{row['dataset']} {row['method']}: fit {row['fit_over_base']:.2f} of the base's"
+        if pd.notna(row.get("network_over_base")):
+            line += (
+                f" (network {row['network_over_base']:.3f}, "
+                f"out-of-fold scores {row['scores_over_base']:.2f})"
+            )
+        print(line)
+
+
+def main(argv: list[str]) -> int:
+    """Measure, print ratios, write ``results/speed/trees.csv``."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed trees")
+    parser.add_argument("--dataset", action="append", help=f"default: {', '.join(DATASETS)}")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--skip-variants", action="store_true")
+    parser.add_argument("--out", type=Path, default=Path("results/speed/trees.csv"))
+    options = parser.parse_args(argv)
+    logging.getLogger().setLevel(logging.WARNING)
+    numba.set_num_threads(min(options.threads, numba.config.NUMBA_NUM_THREADS))
+    rows: list[dict[str, Any]] = []
+    for dataset in options.dataset or DATASETS:
+        rows += against_omikuji(dataset, options.threads, options.repeats)
+        if not options.skip_variants:
+            rows += of_variants(dataset, options.threads)
+    frame = pd.DataFrame(rows)
+    print(frame.round(3).to_string(index=False))
+    print_ratios(frame)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_path(options.out) as temporary:
+        frame.to_csv(temporary, index=False)
+    return 0

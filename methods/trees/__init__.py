@@ -1,0 +1,1 @@
+"""Label trees (Parabel, Bonsai) and forests of document trees (FastXML, PfastreXML)."""

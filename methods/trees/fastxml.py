@@ -1,0 +1,331 @@
+"""FastXML and PfastreXML: forests of trees over documents, leaves holding label frequencies.
+
+Settings are those of the authors' programs (https://manikvarma.org/code/FastXML/download.html and
+PfastreXML there). FastXML takes the features as they are; only PfastreXML's re-ranker scales
+documents to norm 1.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numba
+import numpy as np
+from numba import njit
+from scipy import sparse
+
+from benchmarks.data.split import Inputs, Split
+from benchmarks.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
+from methods.interface import FitContext, Method, Model, TopK
+from methods.trees._random import stream
+from methods.trees.instance_tree import InstanceTree, grow_flat, leaves_of
+from methods.trees.partition import row_scales
+from methods.trees.topk import best_of
+
+CHUNK = 1024
+
+
+class InstanceTreesModel(Model):
+    """Trees over documents; the mean of the leaves' label scores is a document's score.
+
+    With ``means`` (PfastreXML) the best ``shortlist`` labels are scored again: score^alpha times
+    tail^(1 - alpha), where tail = 1 / (1 + exp(gamma / 2 |x - mean|^2)) and ``means`` holds the
+    mean of each label's unit documents.
+    """
+
+    def __init__(
+        self,
+        trees: Sequence[InstanceTree],
+        n_features: int,
+        n_labels: int,
+        bias: float,
+        means: sparse.csr_matrix | None = None,
+        gamma: float = 30.0,
+        alpha: float = 0.8,
+        shortlist: int = 1000,
+    ) -> None:
+        self.trees = list(trees)
+        self.n_features = n_features
+        self.n_labels = n_labels
+        self.bias = bias
+        self.means = means
+        self.gamma = gamma
+        self.alpha = alpha
+        self.shortlist = shortlist
+
+    def predict(self, inputs: Inputs, k: int) -> TopK:
+        """Send every document down every tree and average the leaves."""
+        assert inputs.bow is not None
+        X = inputs.bow.tocsr().astype(np.float32, copy=False)
+        if X.shape[1] != self.n_features:
+            raise ValueError(f"{X.shape[1]} features; the model was trained on {self.n_features}")
+        n = X.shape[0]
+        threads = numba.get_num_threads()
+        leaves = np.empty((len(self.trees), n), np.int64)
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda t: self._fall(X, t, leaves[t]), range(len(self.trees))))
+            indptr, labels, scores, offsets = self._all_leaves()
+            width = k if self.means is None else max(k, self.shortlist)
+            top = TopK.empty(n, width)
+
+            def add_up(start: int) -> None:
+                stop = min(start + CHUNK, n)
+                _average(
+                    leaves, offsets, indptr, labels, scores, self.n_labels, start, stop,
+                    top.indices, top.scores,
+                )  # fmt: skip
+
+            list(pool.map(add_up, range(0, n, CHUNK)))
+            if self.means is not None:
+                top = self._rerank(X, top, k, pool)
+        return top
+
+    def _fall(self, X: sparse.csr_matrix, number: int, out: np.ndarray) -> None:
+        tree = self.trees[number]
+        leaves_of(
+            X.indptr,
+            X.indices,
+            X.data,
+            self.n_features,
+            np.float32(self.bias),
+            tree.children,
+            tree.weight_indptr,
+            tree.weight_features,
+            tree.weights,
+            out,
+        )
+
+    def _all_leaves(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The leaves of all trees as one list, and where each tree starts in it."""
+        lengths = [np.diff(tree.label_indptr) for tree in self.trees]
+        indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64)
+        offsets = np.concatenate([[0], np.cumsum([len(part) for part in lengths])])[:-1]
+        labels = np.concatenate([tree.labels for tree in self.trees])
+        scores = np.concatenate([tree.label_scores for tree in self.trees])
+        return indptr, labels, scores, offsets.astype(np.int64)
+
+    def _rerank(self, X: sparse.csr_matrix, top: TopK, k: int, pool: ThreadPoolExecutor) -> TopK:
+        assert self.means is not None
+        out = TopK.empty(len(top), k)
+        means = self.means
+        squares = np.asarray(means.multiply(means).sum(axis=1)).ravel().astype(np.float32)
+        scales = row_scales(X)
+
+        def rerank(start: int) -> None:
+            _rerank_rows(
+                X.indptr, X.indices, X.data, scales, self.n_features,
+                means.indptr, means.indices, means.data, squares,
+                np.float32(self.gamma), np.float32(self.alpha),
+                top.indices, top.scores, start, min(start + CHUNK // 8, len(top)), self.n_labels,
+                out.indices, out.scores,
+            )  # fmt: skip
+
+        list(pool.map(rerank, range(0, len(top), CHUNK // 8)))
+        return out
+
+    def save(self, folder: Path) -> None:
+        """Write the trees and, if there are any, the means."""
+        for number, tree in enumerate(self.trees):
+            np.savez(folder / f"tree{number}.npz", **tree._asdict())
+        settings = {
+            "n_features": self.n_features,
+            "n_labels": self.n_labels,
+            "bias": self.bias,
+            "gamma": self.gamma,
+            "alpha": self.alpha,
+            "shortlist": self.shortlist,
+        }
+        (folder / "forest.json").write_text(
+            json.dumps({"n_trees": len(self.trees), "settings": settings})
+        )
+        if self.means is not None:
+            sparse.save_npz(folder / "means.npz", self.means)
+
+    @classmethod
+    def load(cls, folder: Path) -> InstanceTreesModel:
+        """Read them back."""
+        stored = json.loads((folder / "forest.json").read_text())
+        trees = []
+        for number in range(stored["n_trees"]):
+            with np.load(folder / f"tree{number}.npz") as arrays:
+                trees.append(InstanceTree(**{name: arrays[name] for name in arrays.files}))
+        means = None
+        if (folder / "means.npz").exists():
+            means = sparse.csr_matrix(sparse.load_npz(folder / "means.npz"))
+        return cls(trees, means=means, **stored["settings"])
+
+
+class FastXML(Method):
+    """Trees whose splits maximise nDCG (Prabhu and Varma)."""
+
+    name = "FastXML"
+
+    def __init__(
+        self,
+        n_trees: int = 50,
+        max_leaf: int = 10,
+        labels_per_leaf: int = 100,
+        C: float = 1.0,
+        bias: float = 1.0,
+    ) -> None:
+        self.n_trees = n_trees
+        self.max_leaf = max_leaf
+        self.labels_per_leaf = labels_per_leaf
+        self.C = C
+        self.bias = bias
+
+    def _fit(self, train: Split, context: FitContext) -> InstanceTreesModel:
+        assert train.inputs.bow is not None
+        X = train.inputs.bow.tocsr().astype(np.float32, copy=False)
+        trees = self._grow(X, train, np.ones(train.n_labels, np.float32), True, context)
+        return InstanceTreesModel(trees, X.shape[1], train.n_labels, self.bias)
+
+    def _grow(
+        self,
+        X: sparse.csr_matrix,
+        train: Split,
+        label_values: np.ndarray,
+        use_ideal: bool,
+        context: FitContext,
+    ) -> list[InstanceTree]:
+        labels = train.labels.tocsr()
+        values = label_values[labels.indices].astype(np.float32)
+
+        def grow_tree(number: int) -> InstanceTree:
+            return InstanceTree(
+                *grow_flat(
+                    X.indptr,
+                    X.indices,
+                    X.data,
+                    X.shape[1],
+                    np.float32(self.bias),
+                    labels.indptr,
+                    labels.indices,
+                    values,
+                    train.n_labels,
+                    self.max_leaf,
+                    self.labels_per_leaf,
+                    float(self.C),
+                    use_ideal,
+                    stream(context.seed, number),
+                )
+            )
+
+        trees = []
+        with ThreadPoolExecutor(max(1, context.threads)) as pool:
+            for tree in pool.map(grow_tree, range(self.n_trees)):
+                trees.append(tree)
+                context.progress(len(trees), self.n_trees, "trees")
+        return trees
+
+
+class PfastreXML(FastXML):
+    """FastXML with propensity-scored gains and a re-ranker for the tail (Jain et al.)."""
+
+    name = "PfastreXML"
+
+    def __init__(
+        self,
+        n_trees: int = 50,
+        max_leaf: int = 10,
+        labels_per_leaf: int = 100,
+        C: float = 1.0,
+        bias: float = 1.0,
+        gamma: float = 30.0,
+        alpha: float = 0.8,
+        shortlist: int = 1000,
+    ) -> None:
+        super().__init__(n_trees, max_leaf, labels_per_leaf, C, bias)
+        self.gamma = gamma
+        self.alpha = alpha
+        self.shortlist = shortlist
+
+    def _fit(self, train: Split, context: FitContext) -> InstanceTreesModel:
+        assert train.inputs.bow is not None
+        X = train.inputs.bow.tocsr().astype(np.float32, copy=False)
+        counts = train.label_counts()
+        inverse_p = inverse_propensity(
+            counts, len(train), train.meta.get("A", DEFAULT_A), train.meta.get("B", DEFAULT_B)
+        )
+        trees = self._grow(X, train, inverse_p.astype(np.float32), False, context)
+        return InstanceTreesModel(
+            trees,
+            X.shape[1],
+            train.n_labels,
+            self.bias,
+            label_means(X, train.labels),
+            self.gamma,
+            self.alpha,
+            self.shortlist,
+        )
+
+
+def label_means(X: sparse.csr_matrix, labels: sparse.csr_matrix) -> sparse.csr_matrix:
+    """L x D: the mean of each label's unit documents."""
+    counts = np.bincount(labels.indices, minlength=labels.shape[1])
+    share = sparse.csr_matrix(labels, dtype=np.float32, copy=True)
+    share.data = (
+        np.repeat(row_scales(X), np.diff(share.indptr)) / np.maximum(counts, 1)[share.indices]
+    ).astype(np.float32)
+    return sparse.csr_matrix(share.T.tocsr() @ X, dtype=np.float32)
+
+
+@njit(cache=True, nogil=True)
+def _average(  # type: ignore[no-untyped-def]
+    leaves, offsets, indptr, labels, scores, n_labels, start, stop, out_labels, out_scores
+):
+    n_trees = leaves.shape[0]
+    total = np.zeros(n_labels, np.float64)
+    seen = np.zeros(n_labels, np.bool_)
+    touched = np.empty(n_labels, np.int32)
+    for i in range(start, stop):
+        n_touched = 0
+        for t in range(n_trees):
+            leaf = offsets[t] + leaves[t, i]
+            for p in range(indptr[leaf], indptr[leaf + 1]):
+                label = labels[p]
+                total[label] += scores[p]
+                if not seen[label]:
+                    seen[label] = True
+                    touched[n_touched] = label
+                    n_touched += 1
+        for q in range(n_touched):
+            total[touched[q]] /= n_trees
+        best_of(total, touched[:n_touched], out_labels[i], out_scores[i])
+        for q in range(n_touched):
+            total[touched[q]] = 0.0
+            seen[touched[q]] = False
+
+
+@njit(cache=True, nogil=True)
+def _rerank_rows(  # type: ignore[no-untyped-def]
+    indptr, indices, data, scales, n_features, m_indptr, m_indices, m_data, squares, gamma, alpha,
+    top_labels, top_scores, start, stop, n_labels, out_labels, out_scores,
+):  # fmt: skip
+    dense = np.zeros(n_features, np.float32)
+    new = np.zeros(n_labels, np.float64)
+    for i in range(start, stop):
+        x_square = np.float32(0.0)
+        for p in range(indptr[i], indptr[i + 1]):
+            dense[indices[p]] = data[p] * scales[i]
+            x_square += (data[p] * scales[i]) ** 2
+        n = 0
+        while n < top_labels.shape[1] and top_labels[i, n] >= 0:
+            label = top_labels[i, n]
+            dot = np.float32(0.0)
+            for p in range(m_indptr[label], m_indptr[label + 1]):
+                dot += m_data[p] * dense[m_indices[p]]
+            distance = x_square - np.float32(2.0) * dot + squares[label]
+            far = 0.5 * gamma * distance
+            # In logs: tail underflows where a label is far away.
+            score = np.log(max(top_scores[i, n], np.float32(1e-30)))
+            new[label] = alpha * score - (1.0 - alpha) * np.log1p(np.exp(far))
+            n += 1
+        best_of(new, top_labels[i, :n], out_labels[i], out_scores[i])
+        for r in range(min(n, out_scores.shape[1])):
+            out_scores[i, r] = np.exp(out_scores[i, r])
+        for p in range(indptr[i], indptr[i + 1]):
+            dense[indices[p]] = 0.0

@@ -1,0 +1,203 @@
+"""Parabel and Bonsai: forests of label trees, searched by beam.
+
+Settings are those of the authors' programs: https://manikvarma.org/code/Parabel/download.html and
+https://github.com/xmc-aalto/bonsai. Labels without a training document are left out of the trees
+and never predicted; left in, they cost the authors' Parabel precision for nothing.
+"""
+
+from __future__ import annotations
+
+import abc
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.data.split import Inputs, Split
+from methods.interface import FitContext, Method, Model, TopK
+from methods.trees import beam, label_tree
+from methods.trees.label_tree import Forest, Skeleton, grow
+from methods.trees.node_solver import SolverSettings
+from methods.trees.partition import balanced_halves, k_means, label_centroids, row_scales
+
+
+class LabelTreesModel(Model):
+    """A trained forest and how it is searched."""
+
+    def __init__(self, forest: Forest, beam: int, discount: float) -> None:
+        self.forest = forest
+        self.beam = beam
+        self.discount = discount
+
+    def predict(self, inputs: Inputs, k: int) -> TopK:
+        """Beam search in every tree, averaged."""
+        assert inputs.bow is not None
+        X = inputs.bow.tocsr()
+        return beam.search(self.forest, X, row_scales(X), k, beam=self.beam, discount=self.discount)
+
+    def label_norms(self) -> np.ndarray:
+        """Norm of the leaf classifiers, mean over trees; NaN for labels left out."""
+        return self.forest.leaf_norms()
+
+    @property
+    def notes(self) -> list[str]:  # type: ignore[override]
+        """How many labels the trees do not hold."""
+        left_out = int(np.isnan(self.label_norms()).sum())
+        return [f"{left_out} labels without a training document left out"] if left_out else []
+
+    def save(self, folder: Path) -> None:
+        """Write the forest and the two numbers of the search."""
+        self.forest.save(folder / "forest.npz")
+        settings = {"beam": self.beam, "discount": self.discount}
+        (folder / "search.json").write_text(json.dumps(settings))
+
+    @classmethod
+    def load(cls, folder: Path) -> LabelTreesModel:
+        """Read them back."""
+        return cls(
+            Forest.load(folder / "forest.npz"), **json.loads((folder / "search.json").read_text())
+        )
+
+
+class LabelTrees(Method):
+    """What Parabel and Bonsai share: all but how a node's labels are split."""
+
+    takes_label_weights = True
+    n_trees: int
+    beam: int
+    C: float
+    eps: float
+    passes: int
+    threshold: float
+    bias: float
+
+    def _fit(self, train: Split, context: FitContext) -> LabelTreesModel:
+        assert train.inputs.bow is not None
+        X = train.inputs.bow.tocsr()
+        if X.dtype != np.float32:
+            X = X.astype(np.float32)
+        scales = row_scales(X)
+        labels = np.flatnonzero(train.label_counts() > 0)
+        trees: list[Skeleton] = []
+        if len(labels):
+            splitter = self._splitter(label_centroids(X, scales, train.labels), len(labels))
+
+            def grow_tree(number: int) -> Skeleton:
+                return grow(labels, splitter, (context.seed, number))
+
+            with ThreadPoolExecutor(max(1, context.threads)) as pool:
+                trees = list(pool.map(grow_tree, range(self.n_trees)))
+        forest = label_tree.train(
+            trees,
+            X,
+            scales,
+            train.labels,
+            SolverSettings(self.C, self.eps, self.passes, self.threshold, self.bias),
+            place=(context.seed,),
+            threads=context.threads,
+            weights=context.weights,
+            progress=context.progress,
+        )
+        return LabelTreesModel(forest, self.beam, self._discount())
+
+    @abc.abstractmethod
+    def _splitter(self, centroids, n_labels: int):  # type: ignore[no-untyped-def]
+        """The ``split`` of :func:`grow`."""
+
+    def _discount(self) -> float:
+        return 1.0
+
+
+class Parabel(LabelTrees):
+    """Balanced binary trees down to leaves of at most ``max_leaf`` labels."""
+
+    name = "Parabel"
+
+    def __init__(
+        self,
+        n_trees: int = 3,
+        max_leaf: int = 100,
+        C: float = 1.0,
+        beam: int = 10,
+        threshold: float = 0.1,
+        eps: float = 0.1,
+        passes: int = 20,
+        bias: float = 1.0,
+    ) -> None:
+        self.n_trees = n_trees
+        self.max_leaf = max_leaf
+        self.C = C
+        self.beam = beam
+        self.threshold = threshold
+        self.eps = eps
+        self.passes = passes
+        self.bias = bias
+
+    def _splitter(self, centroids, n_labels: int):  # type: ignore[no-untyped-def]
+        def split(labels: np.ndarray, depth: int, state: np.ndarray) -> np.ndarray | None:
+            if len(labels) <= max(self.max_leaf, 1):
+                return None
+            return balanced_halves(
+                centroids.indptr,
+                centroids.indices,
+                centroids.data,
+                labels,
+                centroids.shape[1],
+                state,
+            )
+
+        return split
+
+
+class Bonsai(LabelTrees):
+    """Shallow trees with up to ``n_children`` children a node, not balanced.
+
+    ``depth`` counts levels of nodes, root and leaves included (the authors' -m): 2 is one
+    clustering. A node with at most ``n_children`` labels is a leaf.
+    """
+
+    name = "Bonsai"
+
+    def __init__(
+        self,
+        n_trees: int = 3,
+        n_children: int = 100,
+        depth: int = 2,
+        discount: float = 0.98,
+        C: float = 1.0,
+        beam: int = 10,
+        threshold: float = 0.1,
+        eps: float = 0.1,
+        passes: int = 20,
+        bias: float = 1.0,
+    ) -> None:
+        self.n_trees = n_trees
+        self.n_children = n_children
+        self.depth = depth
+        self.discount = discount
+        self.C = C
+        self.beam = beam
+        self.threshold = threshold
+        self.eps = eps
+        self.passes = passes
+        self.bias = bias
+
+    def _discount(self) -> float:
+        return self.discount
+
+    def _splitter(self, centroids, n_labels: int):  # type: ignore[no-untyped-def]
+        def split(labels: np.ndarray, depth: int, state: np.ndarray) -> np.ndarray | None:
+            if depth >= self.depth - 1 or len(labels) <= self.n_children:
+                return None
+            return k_means(
+                centroids.indptr,
+                centroids.indices,
+                centroids.data,
+                labels,
+                centroids.shape[1],
+                self.n_children,
+                state,
+            )
+
+        return split

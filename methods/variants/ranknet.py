@@ -1,0 +1,384 @@
+"""RankNet: re-rank a base's candidates with a loss that lifts rare labels (RankNet+Taug 3.2).
+
+``RankNet`` learns the network of :mod:`methods.variants.ranknet_core` on scores that the base gave
+to documents it had not seen; ``RankNet-simple`` multiplies each score by the label's inverse
+propensity. Neither changes the base.
+"""
+
+from __future__ import annotations
+
+import abc
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from benchmarks.data.split import Inputs, Split
+from benchmarks.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
+from methods.interface import Cost, FitContext, Method, Model, Resources, TopK, Variant
+from methods.trees._random import stream
+from methods.variants import ranknet_core as core
+from methods.variants.inner import load_inner, save_inner
+
+LINKS = ("auto", "identity", "hinge")
+
+
+def as_probability(top: TopK, link: str) -> np.ndarray:
+    """Scores in a form that can be scaled: float64[n, k], 0 where there is no label.
+
+    Margins become exp(-max(0, 1 - m)^2), what Parabel makes of a margin; ``auto`` takes scores
+    for margins where any is negative.
+    """
+    real = top.indices >= 0
+    scores = np.where(real, top.scores, 0.0).astype(np.float64)
+    if link == "hinge" or (link == "auto" and (scores < 0).any()):
+        scores = np.exp(-(np.maximum(0.0, 1.0 - scores) ** 2))
+    return np.where(real, scores, 0.0)
+
+
+def reordered(indices: np.ndarray, scores: np.ndarray, k: int) -> TopK:
+    """Candidates in the order of new scores, ties to the lower label, the best k of them."""
+    new = np.where(indices >= 0, scores, -np.inf).astype(np.float32)
+    order = np.lexsort((indices, -new))[:, :k]
+    top = TopK.empty(len(indices), k)
+    width = order.shape[1]
+    top.indices[:, :width] = np.take_along_axis(indices, order, axis=1)
+    top.scores[:, :width] = np.take_along_axis(new, order, axis=1)
+    return top
+
+
+class Reranker(Model):
+    """A base's model and what is done to its scores."""
+
+    base: Model
+    candidates: int
+    link: str
+
+    def predict(self, inputs: Inputs, k: int) -> TopK:
+        """Re-rank the base's candidates."""
+        top = self.base.predict(inputs, max(k, self.candidates))
+        return reordered(top.indices, self.rescore(top), k)
+
+    @abc.abstractmethod
+    def rescore(self, top: TopK) -> np.ndarray:
+        """New scores of a base's predictions."""
+
+    def label_norms(self) -> np.ndarray | None:
+        """The base's."""
+        return self.base.label_norms()
+
+    @property
+    def notes(self) -> Sequence[str]:  # type: ignore[override]
+        """The base's."""
+        return self.base.notes
+
+
+class SimpleModel(Reranker):
+    """F_l = r_l f_l."""
+
+    def __init__(self, base: Model, factors: np.ndarray, candidates: int, link: str) -> None:
+        self.base = base
+        self.factors = factors
+        self.candidates = candidates
+        self.link = link
+
+    def rescore(self, top: TopK) -> np.ndarray:
+        """Scores times the inverse propensity of their label."""
+        return as_probability(top, self.link) * self.factors[np.maximum(top.indices, 0)]
+
+    def save(self, folder: Path) -> None:
+        """Write the base and the factors."""
+        save_inner(self.base, folder / "base")
+        np.save(folder / "factors.npy", self.factors)
+        (folder / "ranknet.json").write_text(
+            json.dumps({"candidates": self.candidates, "link": self.link})
+        )
+
+    @classmethod
+    def load(cls, folder: Path) -> SimpleModel:
+        """Read them back."""
+        settings = json.loads((folder / "ranknet.json").read_text())
+        return cls(load_inner(folder / "base"), np.load(folder / "factors.npy"), **settings)
+
+
+class NetworkModel(Reranker):
+    """A base's model and a trained network.
+
+    ``seconds`` says what the out-of-fold scores and the network's own training took.
+    """
+
+    def __init__(
+        self,
+        base: Model,
+        form: int,
+        pattern: sparse.csr_matrix,
+        W: np.ndarray,
+        W1: np.ndarray,
+        W2: np.ndarray,
+        candidates: int,
+        link: str,
+    ) -> None:
+        self.base = base
+        self.form = form
+        self.pattern = pattern
+        self.W, self.W1, self.W2 = W, W1, W2
+        self.candidates = candidates
+        self.link = link
+        self.history = np.empty(0)
+        self.seconds: dict[str, float] = {}
+
+    def rescore(self, top: TopK) -> np.ndarray:
+        """The network's output."""
+        scores = as_probability(top, self.link)
+        out = scores.copy()
+        core.apply(
+            self.form,
+            top.indices,
+            scores,
+            self.pattern.shape[0],
+            self.pattern.indptr,
+            self.pattern.indices,
+            self.W,
+            self.W1,
+            self.W2,
+            out,
+        )
+        return out
+
+    def save(self, folder: Path) -> None:
+        """Write the base, the network and its settings."""
+        save_inner(self.base, folder / "base")
+        np.savez(
+            folder / "network.npz",
+            indptr=self.pattern.indptr,
+            indices=self.pattern.indices,
+            W=self.W,
+            W1=self.W1,
+            W2=self.W2,
+        )
+        settings = {"form": self.form, "candidates": self.candidates, "link": self.link}
+        (folder / "ranknet.json").write_text(json.dumps(settings))
+
+    @classmethod
+    def load(cls, folder: Path) -> NetworkModel:
+        """Read them back."""
+        settings = json.loads((folder / "ranknet.json").read_text())
+        with np.load(folder / "network.npz") as stored:
+            n_labels = len(stored["indptr"]) - 1
+            pattern = sparse.csr_matrix(
+                (np.zeros(len(stored["indices"]), np.float32), stored["indices"], stored["indptr"]),
+                shape=(n_labels, n_labels),
+            )
+            weights = {name: stored[name] for name in ("W", "W1", "W2")}
+        return cls(load_inner(folder / "base"), pattern=pattern, **weights, **settings)
+
+
+class _RerankVariant(Variant):
+    def misfit(self, base: Method) -> str | None:
+        """It needs scores that say something of the document."""
+        if base.needs:
+            return None
+        return f"{base.name} looks at no document, so its scores cannot be re-ranked for one"
+
+    def apply(self, base: Method) -> Method:
+        """The base with a re-ranker on top."""
+        return Reranked(base, self)
+
+    @abc.abstractmethod
+    def fit(self, base: Method, train: Split, context: FitContext) -> Model:
+        """Fit the base and what goes on top."""
+
+    def fits_of_base(self) -> float:
+        """How many fits of the base on all documents the whole costs."""
+        return 1.0
+
+
+class RankNetSimple(_RerankVariant):
+    """F_l = r_l f_l with Jain's inverse propensity r_l (RankNet+Taug sec. 3.2, end)."""
+
+    name = "RankNet-simple"
+
+    def __init__(self, candidates: int = 100, link: str = "auto") -> None:
+        self.candidates = candidates
+        self.link = _known(link, LINKS, "link")
+
+    def fit(self, base: Method, train: Split, context: FitContext) -> SimpleModel:
+        """Nothing is learnt beyond the base."""
+        factors = inverse_propensity(
+            train.label_counts(),
+            len(train),
+            train.meta.get("A", DEFAULT_A),
+            train.meta.get("B", DEFAULT_B),
+        )
+        return SimpleModel(base._fit(train, context), factors, self.candidates, self.link)
+
+
+class RankNet(_RerankVariant):
+    """The learnt re-ranker. The paper leaves every number below open; each default says why.
+
+    form: ``residual`` (W_r y + y), the paper's first formula, or ``bottleneck``.
+    n_blocks: 1; the paper stacks "any number" and shows none.
+    hidden: V = 64 for the bottleneck, far below L as the paper asks.
+    neighbours: 0, a diagonal W_r. A row of W_r may hold that many other labels, those proposed
+    with it most often; on sets of some ten thousand documents they only fit noise, and the whole
+    L x L does not fit into memory for L = 670k.
+    candidates: 100, what Parabel and Bonsai emit for a document.
+    n_negatives: 20 of the candidates, a few times the labels of a document.
+    trade_off: lambda = 0.2, as the sampled negatives are about five times the labels.
+    margin: c = 0.02, small beside the scores of likely labels, as candidates are close.
+    rate, epochs: AdaGrad at 0.01 for 5 epochs: a weight moves by a few hundredths, so that the
+    base's order is corrected and not replaced.
+    scores: ``held-out`` trains on documents the base had not seen; ``train`` shows what
+    over-fitted scores do.
+    n_folds: 3; together they cost as much as two fits of the base.
+    link: how scores become probabilities, see :func:`as_probability`.
+    """
+
+    name = "RankNet"
+
+    def __init__(
+        self,
+        form: str = "residual",
+        n_blocks: int = 1,
+        hidden: int = 64,
+        neighbours: int = 0,
+        candidates: int = 100,
+        n_negatives: int = 20,
+        trade_off: float = 0.2,
+        margin: float = 0.02,
+        rate: float = 0.01,
+        epochs: int = 5,
+        scores: str = "held-out",
+        n_folds: int = 3,
+        link: str = "auto",
+    ) -> None:
+        self.form = _known(form, ("residual", "bottleneck"), "form")
+        self.n_blocks = n_blocks
+        self.hidden = hidden
+        self.neighbours = neighbours
+        self.candidates = candidates
+        self.n_negatives = n_negatives
+        self.trade_off = trade_off
+        self.margin = margin
+        self.rate = rate
+        self.epochs = epochs
+        self.scores = _known(scores, ("held-out", "train"), "scores")
+        self.n_folds = n_folds
+        self.link = _known(link, LINKS, "link")
+        if n_folds < 2:
+            raise ValueError(f"n_folds must be at least 2, not {n_folds}")
+
+    def fits_of_base(self) -> float:
+        """One on all documents, and n_folds on all but a fold."""
+        return 1.0 + (self.n_folds - 1 if self.scores == "held-out" else 0)
+
+    def fit(self, base: Method, train: Split, context: FitContext) -> NetworkModel:
+        """Fit the base, get scores to learn from, and train the network on them."""
+        model = base._fit(train, context)
+        started = time.perf_counter()
+        if self.scores == "train":
+            top = model.predict(train.inputs, self.candidates)
+        else:
+            top = self.held_out(base, train, context)
+        scored = time.perf_counter()
+        network = self.train_network(model, top, train, context.seed)
+        network.seconds = {"scores": scored - started, "network": time.perf_counter() - scored}
+        return network
+
+    def held_out(self, base: Method, train: Split, context: FitContext) -> TopK:
+        """Predictions for each training document by a base that was fitted without it."""
+        n = len(train)
+        fold = np.random.default_rng([context.seed, 0]).permutation(n) % self.n_folds
+        top = TopK.empty(n, self.candidates)
+        for number in range(self.n_folds):
+            rows = np.flatnonzero(fold == number)
+            rest = np.flatnonzero(fold != number)
+            if len(rows) == 0 or len(rest) == 0:
+                continue
+            model = base._fit(train.take(rest), replace(context, checkpoint=None))
+            part = model.predict(train.inputs.take(rows), self.candidates)
+            top.indices[rows], top.scores[rows] = part.indices, part.scores
+            context.progress(number + 1, self.n_folds, "folds")
+        return top
+
+    def train_network(self, model: Model, top: TopK, train: Split, seed: int) -> NetworkModel:
+        """Train the network on the base's scores of the training documents."""
+        n_labels = train.n_labels
+        form = core.RESIDUAL if self.form == "residual" else core.BOTTLENECK
+        width = self.neighbours if form == core.RESIDUAL else 0
+        pattern = core.neighbour_pattern(top.indices, n_labels, width)
+        W = np.zeros((self.n_blocks, pattern.nnz if form == core.RESIDUAL else 0), np.float32)
+        shape = (self.n_blocks, n_labels if form == core.BOTTLENECK else 0, self.hidden)
+        # W_r2 starts at zero, so that training starts from the base's ranking.
+        rng = np.random.default_rng([seed, 1])
+        W1 = (rng.standard_normal(shape) / np.sqrt(self.hidden)).astype(np.float32)
+        W2 = np.zeros(shape, np.float32)
+        labels = train.labels.tocsr()
+        history = core.train(
+            form,
+            top.indices,
+            as_probability(top, self.link),
+            labels.indptr,
+            labels.indices,
+            train.label_counts().astype(np.float64),
+            pattern.indptr,
+            pattern.indices,
+            W,
+            W1,
+            W2,
+            self.n_negatives,
+            float(self.trade_off),
+            float(self.margin),
+            float(self.rate),
+            self.epochs,
+            stream(seed, 2),
+        )
+        network = NetworkModel(model, form, pattern, W, W1, W2, self.candidates, self.link)
+        network.history = history
+        return network
+
+
+class Reranked(Method):
+    """A base with a re-ranker on top."""
+
+    def __init__(self, base: Method, change: _RerankVariant) -> None:
+        self._base = base
+        self._change = change
+        self.name = base.name  # type: ignore[misc]
+        self.needs = base.needs  # type: ignore[misc]
+        self.takes_label_weights = base.takes_label_weights  # type: ignore[misc]
+
+    @property
+    def variant(self) -> str:
+        """The name of the change, before those already made to the base."""
+        inner = self._base.variant
+        return self._change.name if inner == "plain" else f"{self._change.name}+{inner}"
+
+    def params(self) -> dict[str, Any]:
+        """The base's and the variant's."""
+        return {**self._base.params(), **vars(self._change)}
+
+    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
+        """The base's, for each fit of it."""
+        cost = self._base.cost(meta)
+        if cost is None:
+            return None
+        return Cost(cost.seconds * self._change.fits_of_base(), cost.megabytes)
+
+    def skip(self, meta: Mapping[str, Any], resources: Resources) -> str | None:
+        """As the base's."""
+        return self._base.skip(meta, resources)
+
+    def _fit(self, train: Split, context: FitContext) -> Model:
+        return self._change.fit(self._base, train, context)
+
+
+def _known(value: str, options: tuple[str, ...], what: str) -> str:
+    if value not in options:
+        raise ValueError(f"{what} must be one of {', '.join(options)}, not {value!r}")
+    return value

@@ -9,7 +9,7 @@ run: $(STAMP)
 	$(BIN)/snakemake --cores all
 
 test: check
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

@@ -79,7 +79,7 @@ def weight_norms(norms: pd.DataFrame) -> Figure:
             axis.set_title(f"{base} on {dataset}", loc="left", fontweight="bold")
             axis.set_xlabel("labels, most frequent first")
             axis.set_ylabel("norm of the weight vector")
-            axis.set_ylim(bottom=0)
+            axis.set_yscale("log")  # a variant that diverges must not flatten the others
             axis.legend()
         if not panels:
             axes.flat[0].set_visible(True)

@@ -148,14 +148,13 @@ def failed_section(cells: pd.DataFrame) -> Section:
 
 def runs_section(runs: pd.DataFrame) -> Section:
     """Time and memory of every cell."""
-    wanted = [*KEY, "status", "fit_wall_s", "predict_wall_s", "cpu_s", "peak_mb", "threads"]
-    frame = runs.reindex(columns=wanted)
+    measured = ["fit_wall_s", "predict_wall_s", "cpu_s", "peak_mb", "threads"]
+    frame = runs.reindex(columns=[*KEY, "status", *measured, "notes"]).fillna({"notes": ""})
     units = {"fit_wall_s": "fit s", "predict_wall_s": "predict s", "cpu_s": "CPU s"}
     frame = frame.rename(columns={**units, "peak_mb": "peak MB"})
     formats = {"peak MB": ".0f"}
-    table = Table(
-        "Time and memory of each cell, measured around the work alone", frame, KEY, formats
-    )
+    caption = "Time and memory of each cell, measured around the work alone"
+    table = Table(caption, frame, [*KEY, "status", "notes"], formats)
     return Section(
         "runs",
         "How the runs went",

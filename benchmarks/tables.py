@@ -161,7 +161,8 @@ def relative_improvement(
                 low, high = _interval(intervals, key, SUMMARY_NAMES[kind])
                 row |= {f"{kind} low": low, f"{kind} high": high}
                 if not math.isnan(low):
-                    text = f"{row[kind]:+.2f} [{low:+.2f}, {high:+.2f}]"
+                    # The blank inside the brackets does not break a line.
+                    text = f"{row[kind]:+.2f} [{low:+.2f},\N{NO-BREAK SPACE}{high:+.2f}]"
                     texts[len(rows), kind] = text.replace("-", MINUS)
         if key in reasons:
             texts[len(rows), names[0]] = reasons[key]
@@ -258,5 +259,5 @@ def _pipes(texts: Sequence[str]) -> str:
 def _escape_latex(text: str) -> str:
     special = {c: rf"\{c}" for c in "&%$#_{}"}
     special |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    special |= {MINUS: "$-$", MISSING: "--"}
+    special |= {MINUS: "$-$", MISSING: "--", "\N{NO-BREAK SPACE}": "~"}
     return "".join(special.get(c, c) for c in text)

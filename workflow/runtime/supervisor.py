@@ -26,6 +26,7 @@ GRACE_S = 5.0
 SETTLE_S = 1.0  # helpers of multiprocessing end by themselves just after their parent
 # Address space that is reserved but never touched (thread stacks, arenas) is not memory used.
 RESERVED_MB = 1024
+NAME_LENGTH = 200
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -68,6 +69,7 @@ def supervise(
     by the system at any time and do not count.
     """
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    tree = _Tree()
     started = time.monotonic()
     with log.open("wb") as output:
         child = subprocess.Popen(
@@ -85,7 +87,7 @@ def supervise(
             pid, status, usage = os.wait4(child.pid, os.WNOHANG)
             if pid:
                 break
-            used_mb = _private_mb(_descendants())
+            used_mb = _private_mb(tree.processes())
             peak_mb = max(peak_mb, used_mb)
             if stopped_for is None:
                 if used_mb > memory_mb:
@@ -93,16 +95,16 @@ def supervise(
                 elif time.monotonic() - started > wall_s:
                     stopped_for = "timeout"
                 if stopped_for:
-                    _end(_descendants(), spare_reaping=child.pid)
+                    tree.end(spare_reaping=child.pid)
             on_poll()
             time.sleep(POLL_S)
     except BaseException:
         # Interrupted from outside: nothing that this run started may live on.
-        _end(_descendants())
+        tree.end()
         raise
     child.returncode = os.waitstatus_to_exitcode(status)
-    names = [] if stopped_for else _outliving()
-    _end(_descendants())
+    names = [] if stopped_for else tree.outliving()
+    tree.end()
     return Exit(
         code=child.returncode,
         stopped_for=stopped_for,
@@ -120,8 +122,47 @@ def _prepare_child(memory_mb: float) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 
-def _descendants() -> list[psutil.Process]:
-    return psutil.Process().children(recursive=True)
+class _Tree:
+    """The processes that came of what is supervised: descendants that were not there before."""
+
+    def __init__(self) -> None:
+        self.bystanders = set(psutil.Process().children(recursive=True))
+
+    def processes(self) -> list[psutil.Process]:
+        """All of them, zombies included."""
+        return [p for p in psutil.Process().children(recursive=True) if p not in self.bystanders]
+
+    def alive(self, spare_reaping: int | None = None) -> list[psutil.Process]:
+        """Those that still run; adopted orphans that have ended are reaped on the way.
+
+        ``spare_reaping`` is waited for by the caller, who wants its resource usage.
+        """
+        alive = []
+        for process in self.processes():
+            with contextlib.suppress(psutil.NoSuchProcess, ChildProcessError):
+                if process.status() != psutil.STATUS_ZOMBIE:
+                    alive.append(process)
+                elif process.pid != spare_reaping:
+                    # A zombie whose own parent is alive is that parent's to reap.
+                    os.waitpid(process.pid, os.WNOHANG)
+        return alive
+
+    def outliving(self) -> list[str]:
+        """The commands of those that are still there a moment after their parent's end."""
+        deadline = time.monotonic() + SETTLE_S
+        while (alive := self.alive()) and time.monotonic() < deadline:
+            time.sleep(POLL_S)
+        return sorted(_name(process) for process in alive)
+
+    def end(self, spare_reaping: int | None = None) -> None:
+        """Ask them to end, then make them; those started meanwhile too."""
+        _signal(self.processes(), signal.SIGTERM)
+        deadline = time.monotonic() + GRACE_S
+        while time.monotonic() < deadline and self.alive(spare_reaping):
+            time.sleep(POLL_S)
+        while remaining := self.alive(spare_reaping):
+            _signal(remaining, signal.SIGKILL)
+            time.sleep(POLL_S)
 
 
 def _private_mb(processes: Sequence[psutil.Process]) -> float:
@@ -133,45 +174,11 @@ def _private_mb(processes: Sequence[psutil.Process]) -> float:
     return total / 2**20
 
 
-def _outliving() -> list[str]:
-    """The commands of processes that are still there a moment after their parent's end."""
-    deadline = time.monotonic() + SETTLE_S
-    while (alive := _alive(None)) and time.monotonic() < deadline:
-        time.sleep(POLL_S)
-    return sorted(_name(process) for process in alive)
-
-
 def _name(process: psutil.Process) -> str:
     try:
-        return " ".join(process.cmdline())[:80] or process.name()
+        return " ".join(process.cmdline())[:NAME_LENGTH] or process.name()
     except psutil.NoSuchProcess:
         return "a process that has ended since"
-
-
-def _end(processes: list[psutil.Process], spare_reaping: int | None = None) -> None:
-    """Ask the processes to end, then make them; those started meanwhile too.
-
-    ``spare_reaping`` is waited for by the caller, who wants its resource usage.
-    """
-    _signal(processes, signal.SIGTERM)
-    deadline = time.monotonic() + GRACE_S
-    while time.monotonic() < deadline and _alive(spare_reaping):
-        time.sleep(POLL_S)
-    while remaining := _alive(spare_reaping):
-        _signal(remaining, signal.SIGKILL)
-        time.sleep(POLL_S)
-
-
-def _alive(spare_reaping: int | None) -> list[psutil.Process]:
-    alive = []
-    for process in _descendants():
-        with contextlib.suppress(psutil.NoSuchProcess, ChildProcessError):
-            if process.status() != psutil.STATUS_ZOMBIE:
-                alive.append(process)
-            elif process.pid != spare_reaping:
-                # Adopted orphans are ours to reap; a zombie's own parent, while alive, reaps it.
-                os.waitpid(process.pid, os.WNOHANG)
-    return alive
 
 
 def _signal(processes: Sequence[psutil.Process], number: signal.Signals) -> None:

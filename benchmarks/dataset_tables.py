@@ -262,12 +262,14 @@ def overview(data: str | Path, names: Sequence[str] | None = None) -> Table:
 
 
 def prepared_names(data: str | Path) -> list[str]:
-    """Every dataset with labels that is prepared below a folder."""
-    names = []
-    for path in sorted(Path(data).glob("*/meta.json")):
-        if "n_train" in read_meta(path.parent):  # vectors have none, nor what could not be had
-            names.append(path.parent.name)
-    return names
+    """Every dataset with labels that is prepared below a folder.
+
+    Vectors have no training documents, and what could not be had has no facts at all; a folder
+    of an earlier version that lacks some is made again when a run asks for it.
+    """
+    wanted = {"n_train", "duplicates"}
+    paths = sorted(Path(data).glob("*/meta.json"))
+    return [path.parent.name for path in paths if wanted <= set(read_meta(path.parent))]
 
 
 def write_all(data: str | Path, folder: str | Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -146,7 +146,7 @@ def relative_improvement(
     names = _columns(ks)
     values = values_by_cell(cells, DEFAULT).reindex(columns=names)
     means = values.groupby(level=KEY[:3], sort=False).mean()
-    order = cells[KEY[:3]].drop_duplicates().itertuples(index=False, name=None)
+    order = _grouped(cells[KEY[:3]].drop_duplicates().itertuples(index=False, name=None))
     reasons = _failed(cells)
     rows: list[dict[str, object]] = []
     texts: dict[tuple[int, str], str] = {}
@@ -183,6 +183,14 @@ def relative_improvement(
         ],
         hidden=_bounds(intervals),
     )
+
+
+def _grouped(keys: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Datasets, and the bases on each, together, in the order of their first appearance."""
+    keys = list(keys)
+    datasets = list(dict.fromkeys(key[0] for key in keys))
+    bases = list(dict.fromkeys(key[1] for key in keys))
+    return sorted(keys, key=lambda key: (datasets.index(key[0]), bases.index(key[1])))
 
 
 def _bounds(intervals: pd.DataFrame | None) -> list[str]:

@@ -89,3 +89,11 @@ def test_text_is_escaped():
     assert "$-$1.00" in to_latex(table)
     assert "&lt;c&gt;" in to_html(table)
     assert r"a_b\|<c>" in to_markdown(table)
+
+
+def test_a_base_s_variants_stand_together_whatever_the_blocks():
+    one, two = cells(plain=[50.0] * 10), cells(PW=[50.0] * 10)
+    other = one.assign(dataset="e")
+    table = relative_improvement(pd.concat([one, other, two], ignore_index=True))
+    assert table.frame["dataset"].tolist() == ["d", "d", "e"]
+    assert table.frame["variant"].tolist() == ["plain", "PW", "plain"]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from benchmarks.data.split import Split
 from benchmarks.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
-from methods.interface import Cost, FitContext, LabelWeights, Method, Model, Resources, Variant
+from methods.interface import FitContext, LabelWeights, Method, Model, Variant
+from methods.variants.changed import Changed
 
 
 def class_balance(counts: np.ndarray, beta: float) -> np.ndarray:
@@ -102,35 +101,12 @@ class PWCostSensitive(LabelWeightVariant):
         return class_balance(counts * inverse_p, self.beta) * inverse_p + inverse_p - 1.0
 
 
-class Reweighted(Method):
+class Reweighted(Changed[LabelWeightVariant]):
     """A base whose loss is reweighted by a :class:`LabelWeightVariant`."""
 
-    takes_label_weights = True
-
     def __init__(self, base: Method, change: LabelWeightVariant) -> None:
-        self._base = base
-        self._change = change
-        self.name = base.name  # type: ignore[misc]
-        self.needs = base.needs  # type: ignore[misc]
+        super().__init__(base, change)
         self.shardable = base.shardable  # type: ignore[misc]
-
-    @property
-    def variant(self) -> str:
-        """The name of the change, after those already made to the base."""
-        inner = self._base.variant
-        return self._change.name if inner == "plain" else f"{self._change.name}+{inner}"
-
-    def params(self) -> dict[str, Any]:
-        """The base's and the variant's."""
-        return {**self._base.params(), **vars(self._change)}
-
-    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
-        """As the base's."""
-        return self._base.cost(meta)
-
-    def skip(self, meta: Mapping[str, Any], resources: Resources) -> str | None:
-        """As the base's."""
-        return self._base.skip(meta, resources)
 
     def _fit(self, train: Split, context: FitContext) -> Model:
         weights = self._change.weights(train)

@@ -10,19 +10,19 @@ from __future__ import annotations
 import abc
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
 from benchmarks.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
-from methods.interface import Cost, FitContext, Method, Model, Resources, TopK, Variant
+from methods.interface import FitContext, Method, Model, TopK, Variant
 from methods.trees._random import stream
 from methods.variants import ranknet_core as core
+from methods.variants.changed import Changed
 from methods.variants.inner import load_inner, save_inner
 
 LINKS = ("auto", "identity", "hinge")
@@ -346,36 +346,12 @@ class RankNet(_RerankVariant):
         return network
 
 
-class Reranked(Method):
+class Reranked(Changed[_RerankVariant]):
     """A base with a re-ranker on top."""
 
-    def __init__(self, base: Method, change: _RerankVariant) -> None:
-        self._base = base
-        self._change = change
-        self.name = base.name  # type: ignore[misc]
-        self.needs = base.needs  # type: ignore[misc]
-        self.takes_label_weights = base.takes_label_weights  # type: ignore[misc]
-
-    @property
-    def variant(self) -> str:
-        """The name of the change, before those already made to the base."""
-        inner = self._base.variant
-        return self._change.name if inner == "plain" else f"{self._change.name}+{inner}"
-
-    def params(self) -> dict[str, Any]:
-        """The base's and the variant's."""
-        return {**self._base.params(), **vars(self._change)}
-
-    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
-        """The base's, for each fit of it."""
-        cost = self._base.cost(meta)
-        if cost is None:
-            return None
-        return Cost(cost.seconds * self._change.fits_of_base(), cost.megabytes)
-
-    def skip(self, meta: Mapping[str, Any], resources: Resources) -> str | None:
-        """As the base's."""
-        return self._base.skip(meta, resources)
+    def fits_of_base(self) -> float:
+        """Once for the scores it trains on, in each fold, and once for the model."""
+        return self._change.fits_of_base()
 
     def _fit(self, train: Split, context: FitContext) -> Model:
         return self._change.fit(self._base, train, context)

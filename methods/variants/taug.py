@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numba import njit
 from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
-from methods.interface import Cost, FitContext, Method, Model, Resources, TopK, Variant
+from methods.interface import FitContext, Method, Model, TopK, Variant
 from methods.trees._random import below, next_uint64, stream, uniform
+from methods.variants.changed import Changed
 from methods.variants.inner import load_inner, save_inner
 from methods.variants.ranknet import reordered
 
@@ -265,36 +265,12 @@ class TaugS(Taug):
     dropout = False
 
 
-class Decoupled(Method):
+class Decoupled(Changed[Taug]):
     """A base trained apart on head labels and on the augmented tail."""
 
-    def __init__(self, base: Method, change: Taug) -> None:
-        self._base = base
-        self._change = change
-        self.name = base.name  # type: ignore[misc]
-        self.needs = base.needs  # type: ignore[misc]
-        self.takes_label_weights = base.takes_label_weights  # type: ignore[misc]
-
-    @property
-    def variant(self) -> str:
-        """The name of the change, before those already made to the base."""
-        inner = self._base.variant
-        return self._change.name if inner == "plain" else f"{self._change.name}+{inner}"
-
-    def params(self) -> dict[str, Any]:
-        """The base's and the variant's."""
-        return {**self._base.params(), **vars(self._change)}
-
-    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
-        """At most the base's for the head and for each copy of the tail."""
-        cost = self._base.cost(meta)
-        if cost is None:
-            return None
-        return Cost(cost.seconds * (2 + self._change.n_aug), cost.megabytes)
-
-    def skip(self, meta: Mapping[str, Any], resources: Resources) -> str | None:
-        """As the base's."""
-        return self._base.skip(meta, resources)
+    def fits_of_base(self) -> float:
+        """At most one for the head, one for the tail and one for each of its copies."""
+        return 2 + self._change.n_aug
 
     def _fit(self, train: Split, context: FitContext) -> TaugModel:
         head = head_labels(train.label_counts(), self._change.tau)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from benchmarks.data import load
@@ -39,13 +37,6 @@ KNOWN_GAPS = {
 
 # Three trees vary more from seed to seed than fifty, and the authors' Bonsai is a mean, too.
 SEEDS = {"Parabel": 2, "Bonsai": 3, "FastXML": 1, "PfastreXML": 1}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def mirror() -> None:
-    """These tests need the datasets."""
-    if "TAILTABLES_MIRROR" not in os.environ:
-        pytest.skip("TAILTABLES_MIRROR names no mirror of the datasets")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,50 @@
+"""A base with a variant applied: what all such methods have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic, TypeVar
+
+from methods.interface import Cost, Method, Resources, Variant
+
+Change = TypeVar("Change", bound=Variant)
+
+
+class Changed(Method, Generic[Change]):
+    """A method that is a base and a change to it; sub-classes do the fitting.
+
+    It cannot be sharded unless a sub-class says so: most changes look at all labels at once.
+    """
+
+    def __init__(self, base: Method, change: Change) -> None:
+        self._base = base
+        self._change = change
+        self.name = base.name  # type: ignore[misc]
+        self.needs = base.needs  # type: ignore[misc]
+        self.takes_label_weights = base.takes_label_weights  # type: ignore[misc]
+        self.seedable = base.seedable  # type: ignore[misc]
+
+    @property
+    def variant(self) -> str:
+        """The name of the change, before those already made to the base."""
+        inner = self._base.variant
+        return self._change.name if inner == "plain" else f"{self._change.name}+{inner}"
+
+    def params(self) -> dict[str, Any]:
+        """The base's and the variant's."""
+        return {**self._base.params(), **vars(self._change)}
+
+    def fits_of_base(self) -> float:
+        """How many times the base is fitted, for the estimate of the cost."""
+        return 1
+
+    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
+        """The base's, for each fit of it."""
+        cost = self._base.cost(meta)
+        if cost is None:
+            return None
+        return Cost(cost.seconds * self.fits_of_base(), cost.megabytes)
+
+    def skip(self, meta: Mapping[str, Any], resources: Resources) -> str | None:
+        """As the base's."""
+        return self._base.skip(meta, resources)

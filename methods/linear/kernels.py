@@ -20,6 +20,8 @@ from numba.extending import intrinsic
 # Sums may be split over vector lanes: the split depends on the length of the array alone.
 SPLIT_SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
+FUSED = {"contract"}  # a product may be added in one instruction, with one rounding
+
 VECTOR = 8  # lanes of one vector register (float32 in 256 bits)
 TILE = 16  # rows whose products are kept together until they are written label by label
 
@@ -28,8 +30,7 @@ def _lanes_intrinsic(vectors: int) -> Any:
     """A loop over one sparse row for ``8 * vectors`` labels at once, sums held in registers.
 
     Written in LLVM since numba keeps such sums in memory, which makes the loop wait for stores.
-    Lanes never mix and products are rounded before they are added, so a label's sum is the same
-    in whichever lane and width it is computed.
+    Lanes never mix, so a label's sum is the same in whichever lane and width it is computed.
     """
 
     @intrinsic
@@ -71,7 +72,8 @@ def _lanes_intrinsic(vectors: int) -> Any:
             for v, total in enumerate(sums):
                 at = builder.gep(weights, [builder.add(base, long(v * VECTOR))], inbounds=True)
                 w = builder.load(builder.bitcast(at, lanes.as_pointer()), align=4)
-                added.append(builder.fadd(total, builder.fmul(spread, w)))
+                product = builder.fmul(spread, w, flags=tuple(FUSED))
+                added.append(builder.fadd(total, product, flags=tuple(FUSED)))
             step = builder.add(q, long(1))
             q.add_incoming(step, loop)
             for total, value_ in zip(sums, added, strict=True):
@@ -207,11 +209,12 @@ def gather_rows(
     n_rows: int,
     number: np.ndarray,
     columns: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]:
     """Copy rows, renumbering their columns as they appear: ``columns[new] = old``.
 
-    ``number`` is int32, -1 everywhere, and is so again on return. Returns the copy and the number
-    of columns: a few thousand of them stay in cache where all of X's would not.
+    ``number`` is int32, -1 everywhere, and is so again on return. Returns where each row of the
+    copy starts and stops, the copy, and the number of columns: a few thousand of them stay in
+    cache where all of X's would not.
     """
     total = 0
     for a in range(n_rows):
@@ -237,12 +240,31 @@ def gather_rows(
     new_indptr[n_rows] = at
     for j in range(used):
         number[columns[j]] = np.int32(-1)
-    return new_indptr, new_indices, new_data, used
+    return new_indptr[:-1], new_indptr[1:], new_indices, new_data, used
 
 
 @njit(nogil=True, cache=True)
-def curvature_product(
+def copy_rows(
     indptr: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
+    to: np.ndarray,
+    out_indptr: np.ndarray,
+    out_indices: np.ndarray,
+    out_data: np.ndarray,
+) -> None:
+    """Copy row i of a sparse matrix to row ``to[i]`` of another that has room for it."""
+    for i in range(indptr.shape[0] - 1):
+        at = out_indptr[to[i]] - indptr[i]
+        for q in range(indptr[i], indptr[i + 1]):
+            out_indices[at + q] = indices[q]
+            out_data[at + q] = data[q]
+
+
+@njit(nogil=True, cache=True, fastmath=FUSED)
+def curvature_product(
+    start: np.ndarray,
+    stop: np.ndarray,
     indices: np.ndarray,
     data: np.ndarray,
     bias: np.float32,
@@ -250,13 +272,16 @@ def curvature_product(
     p: np.ndarray,
     out: np.ndarray,
 ) -> float:
-    """Add ``X' (2 C) X p`` to ``out``; return ``p' X' (2 C) X p``."""
+    """Add ``X' (2 C) X p`` to ``out``; return ``p' X' (2 C) X p``.
+
+    Row i of X is ``indices[start[i]:stop[i]]`` with their data.
+    """
     columns = p.shape[0] - 1
     p_bias = p[columns] * bias
     to_bias = 0.0
     total = 0.0
-    for i in range(indptr.shape[0] - 1):
-        lo, hi = indptr[i], indptr[i + 1]
+    for i in range(start.shape[0]):
+        lo, hi = start[i], stop[i]
         product = row_dot(indices[lo:hi], data[lo:hi], p) + p_bias
         u = twice_cost[i] * product
         total += np.float64(u) * np.float64(product)

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from methods.linear.kernels import copy_rows
 from methods.linear.newton import ACTIVE, GAP, OBJECTIVE, PRODUCTS, REPORT, ROUNDS, train_labels
 
 DEFAULT_TOL = 1e-3
@@ -176,7 +177,7 @@ class OneVsRest:
             rows.indptr,
             rows.indices,
             rows.data,
-            len(rows.columns),
+            np.append(rows.columns, self.X.shape[1]),
             np.float32(self.bias),
             pos_indptr,
             pos_rows,
@@ -187,11 +188,9 @@ class OneVsRest:
             self._slots(rows),
             np.float32(self.prune),
         )
-        original = np.append(rows.columns, self.X.shape[1])[columns]
         weights = sparse.csr_matrix(
-            (values, original, indptr), shape=(len(labels), self.X.shape[1] + 1)
+            (values, columns, indptr), shape=(len(labels), self.X.shape[1] + 1)
         )
-        weights.sort_indices()
         return Solution(labels, weights, report)
 
     def _positives(
@@ -322,8 +321,21 @@ def _join(parts: list[Solution], labels: np.ndarray, width: int) -> Solution:
         empty = sparse.csr_matrix((0, width), dtype=np.float32)
         return Solution(labels, empty, np.zeros((0, REPORT)))
     trained = np.concatenate([part.labels for part in parts])
-    place = np.empty(len(labels), np.int64)
-    place[np.argsort(labels, kind="stable")] = np.argsort(trained, kind="stable")
-    weights = sparse.vstack([part.weights for part in parts], format="csr")[place]
-    report = np.concatenate([part.report for part in parts])[place]
-    return Solution(labels, sparse.csr_matrix(weights), report)
+    place = np.empty(len(labels), np.int64)  # in ``labels`` of each label trained
+    place[np.argsort(trained, kind="stable")] = np.argsort(labels, kind="stable")
+    report = np.empty((len(labels), REPORT))
+    report[place] = np.concatenate([part.report for part in parts])
+    lengths = np.empty(len(labels), np.int64)
+    lengths[place] = np.concatenate([np.diff(part.weights.indptr) for part in parts])
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    # Written at once where they belong: stacking and then ordering would copy all of it twice.
+    indices = np.empty(indptr[-1], np.int32 if indptr[-1] < 2**31 else np.int64)
+    data = np.empty(indptr[-1], np.float32)
+    first = 0
+    for part in parts:
+        at = place[first : first + len(part.labels)]
+        first += len(part.labels)
+        rows = part.weights
+        copy_rows(rows.indptr, rows.indices, rows.data, at, indptr, indices, data)
+    weights = sparse.csr_matrix((data, indices, indptr), shape=(len(labels), width))
+    return Solution(labels, weights, report)

@@ -23,6 +23,14 @@ PROPENSITY_SCORED = ("PSP@1", "PSP@3", "PSP@5", "PSnDCG@1", "PSnDCG@3", "PSnDCG@
 PLAIN_METRICS = ("P@1", "P@3", "P@5", "nDCG@3", "nDCG@5")
 ABLATION = ("PSP@1", "PSP@3", "PSP@5", "PSnDCG@3", "PSnDCG@5")
 CONVENTION = "xc-matlab"
+FOR_THE_TAIL = {
+    "PfastreXML": ("PfastreXML", "plain"),
+    "Bonsai": ("Bonsai", "plain"),
+    "RankNet (Bonsai)": ("Bonsai", "RankNet"),
+    "RankNet+Taug (Bonsai)": ("Bonsai", "RankNet+Taug"),
+}
+"""Columns of Table 4 that can be run, beside the plain base."""
+NOTHING = "no cell of this run has what is drawn here"
 
 
 def wide(cells: pd.DataFrame, convention: str = CONVENTION) -> pd.DataFrame:
@@ -81,6 +89,29 @@ def table3(cells: pd.DataFrame, variant: str = "Taug-ds", base: str = "Bonsai") 
     return improvements(cells, variant, PROPENSITY_SCORED, bases=(base,))
 
 
+def table4(cells: pd.DataFrame) -> pd.DataFrame:
+    """Table 4: PSP@k of the methods for the tail, a column each; a row a dataset and k."""
+    table = wide(cells)
+    rows = []
+    for dataset in dict.fromkeys(table.index.get_level_values("dataset")):
+        there = {
+            name: table.loc[(dataset, *key)]
+            for name, key in FOR_THE_TAIL.items()
+            if (dataset, *key) in table.index
+        }
+        # A comparison needs one of the paper's own and something beside it.
+        if len(there) < 2 or not any("RankNet" in name for name in there):
+            continue
+        for metric in PROPENSITY_SCORED[:3]:
+            row: dict[str, object] = {"dataset": dataset, "metric": metric}
+            row |= {
+                name: there[name].get(metric, np.nan) if name in there else np.nan
+                for name in FOR_THE_TAIL
+            }
+            rows.append(row)
+    return pd.DataFrame(rows, columns=["dataset", "metric", *FOR_THE_TAIL])
+
+
 def table5(cells: pd.DataFrame, variant: str = "RankNet") -> pd.DataFrame:
     """Table 5: P@k and nDCG@k of each base with and without re-ranking, row by row."""
     table = wide(cells)
@@ -135,49 +166,58 @@ def times_predicted(indices: np.ndarray, n_labels: int, k: int = 5) -> np.ndarra
 
 
 def figure1(norms: pd.DataFrame, plain: str = "plain", augmented: str = "Taug-ds") -> Figure:
-    """Figure 1: label frequency, weight norms, and weight norms after augmentation, by rank.
+    """Figures 1 and 4: label frequency, weight norms, and those after augmentation, by rank.
 
-    ``norms`` has variant, rank (1 is the most frequent), count and norm, for one dataset and base.
+    ``norms`` has dataset, variant, rank (1 is the most frequent), count and norm, for one base;
+    each dataset has a row of panels.
     """
-    panels = [
-        ("label frequency", norms[norms["variant"] == plain], "count", True),
-        (f"weight norms, {plain}", norms[norms["variant"] == plain], "norm", False),
-        (f"weight norms, {augmented}", norms[norms["variant"] == augmented], "norm", False),
-    ]
 
-    def draw(axes: Sequence[Axes]) -> None:
-        top = norms["norm"].max()
-        for axis, (title, part, column, log), colour in zip(axes, panels, COLOURS, strict=False):
-            part = part.sort_values("rank")
-            axis.plot(part["rank"], part[column], ".", ms=2, alpha=0.4, color=colour)
-            if log:
-                axis.set_yscale("log")
-            else:
-                axis.plot(part["rank"], running_median(part[column].to_numpy()), color="black")
-                axis.set_ylim(0, top * 1.05 if np.isfinite(top) else 1)
-            axis.set_title(title, loc="left", fontweight="bold")
-            axis.set_xlabel("labels, most frequent first")
+    def draw(axes: np.ndarray) -> None:
+        for row, (dataset, own) in zip(axes, norms.groupby("dataset", sort=False), strict=True):
+            before, after = own[own["variant"] == plain], own[own["variant"] == augmented]
+            panels = [
+                (f"{dataset}: label frequency", before, "count", True),
+                (f"weight norms, {plain}", before, "norm", False),
+                (f"weight norms, {augmented}", after, "norm", False),
+            ]
+            top = own["norm"].max()
+            for axis, (title, part, column, log), colour in zip(row, panels, COLOURS, strict=False):
+                part = part.sort_values("rank")
+                axis.plot(part["rank"], part[column], ".", ms=2, alpha=0.4, color=colour)
+                if log:
+                    axis.set_yscale("log")
+                else:
+                    axis.plot(part["rank"], running_median(part[column].to_numpy()), color="black")
+                    axis.set_ylim(0, top * 1.05 if np.isfinite(top) else 1)
+                axis.set_title(title, loc="left", fontweight="bold")
+                axis.set_xlabel("labels, most frequent first")
 
-    return _figure(3, draw)
+    return _figure(norms["dataset"].nunique(), 3, draw)
 
 
 def figure2(norms: pd.DataFrame, sweep: pd.DataFrame) -> Figure:
-    """Figure 2: weight norms and metrics as augmentation grows.
+    """Figure 2: weight norms and metrics as augmentation grows, a row of panels a dataset.
 
-    ``norms`` has n_aug, rank and norm; ``sweep`` has n_aug, metric (such as ``PSP@1``), value.
+    ``norms`` has dataset, n_aug, rank and norm; ``sweep`` has dataset, n_aug, metric (such as
+    ``PSP@1``), value.
     """
+    datasets = list(dict.fromkeys(sweep["dataset"]))
 
-    def draw(axes: Sequence[Axes]) -> None:
-        for colour, (n_aug, part) in zip(COLOURS, norms.groupby("n_aug"), strict=False):
-            part = part.sort_values("rank")
-            smooth = running_median(part["norm"].to_numpy())
-            axes[0].plot(part["rank"], smooth, color=colour, label=f"n_aug = {n_aug}")
-        axes[0].set_xlabel("labels, most frequent first")
-        axes[0].set_ylabel("norm of the weight vector (running median)")
-        axes[0].legend()
-        _lines(axes[1], sweep, "n_aug", "copies of each document")
+    def draw(axes: np.ndarray) -> None:
+        for row, dataset in zip(axes, datasets, strict=True):
+            own = norms[norms["dataset"] == dataset]
+            for colour, (n_aug, part) in zip(COLOURS, own.groupby("n_aug"), strict=False):
+                part = part.sort_values("rank")
+                smooth = running_median(part["norm"].to_numpy())
+                row[0].plot(part["rank"], smooth, color=colour, label=f"n_aug = {n_aug:g}")
+            row[0].set_title(dataset, loc="left", fontweight="bold")
+            row[0].set_xlabel("labels, most frequent first")
+            row[0].set_ylabel("norm (running median)")
+            if len(own):
+                row[0].legend()
+            _lines(row[1], sweep[sweep["dataset"] == dataset], "n_aug", "copies of each document")
 
-    return _figure(2, draw)
+    return _figure(len(datasets), 2, draw)
 
 
 def figure5(sweep: pd.DataFrame) -> Figure:
@@ -187,12 +227,33 @@ def figure5(sweep: pd.DataFrame) -> Figure:
     """
     datasets = list(dict.fromkeys(sweep["dataset"]))
 
-    def draw(axes: Sequence[Axes]) -> None:
-        for axis, dataset in zip(axes, datasets, strict=True):
+    def draw(axes: np.ndarray) -> None:
+        for axis, dataset in zip(axes[0], datasets, strict=True):
             _lines(axis, sweep[sweep["dataset"] == dataset], "tau", "splitting threshold")
             axis.set_title(dataset, loc="left", fontweight="bold")
 
-    return _figure(len(datasets), draw)
+    return _figure(min(1, len(datasets)), len(datasets), draw)
+
+
+def theorem1(points: pd.DataFrame) -> Figure:
+    """Theorem 1: a dot a label, its weight norm against how often it is in the first five.
+
+    ``points`` has dataset, base, norm, times; a panel for each dataset (row) and base.
+    """
+    datasets, bases = (list(dict.fromkeys(points[column])) for column in ("dataset", "base"))
+
+    def draw(axes: np.ndarray) -> None:
+        for row, dataset in zip(axes, datasets, strict=True):
+            for axis, base in zip(row, bases, strict=True):
+                own = points[(points["dataset"] == dataset) & (points["base"] == base)]
+                axis.set_visible(len(own) > 0)
+                axis.plot(own["times"], own["norm"], ".", ms=2, alpha=0.4, color=COLOURS[0])
+                axis.set_xscale("symlog", linthresh=1)
+                axis.set_title(f"{base} on {dataset}", loc="left", fontweight="bold")
+                axis.set_xlabel("test documents with the label in the first five")
+                axis.set_ylabel("norm of the weight vector")
+
+    return _figure(len(datasets), len(bases), draw)
 
 
 def _lines(axis: Axes, sweep: pd.DataFrame, column: str, label: str) -> None:
@@ -207,16 +268,23 @@ def _lines(axis: Axes, sweep: pd.DataFrame, column: str, label: str) -> None:
     axis.legend()
 
 
-def _figure(n_panels: int, draw: Callable[[Sequence[Axes]], None]) -> Figure:
+def _figure(n_rows: int, n_columns: int, draw: Callable[[np.ndarray], None]) -> Figure:
+    """A grid of panels, or a word that there is nothing to draw."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    rows, columns = max(n_rows, 1), max(n_columns, 1)
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(
-            1, max(n_panels, 1), figsize=(1 + 4.2 * max(n_panels, 1), 3.2), squeeze=False
+            rows, columns, figsize=(1 + 4.2 * columns, 3.2 * rows), squeeze=False
         )
-        draw(list(axes.flat)[:n_panels])
+        if n_rows and n_columns:
+            draw(axes)
+        else:
+            for axis in axes.flat:
+                axis.set_axis_off()
+            axes[0, 0].text(0.5, 0.5, NOTHING, ha="center")
         figure.tight_layout()
     return figure

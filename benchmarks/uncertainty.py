@@ -25,12 +25,17 @@ COLUMNS = [
     "change_high",
     "p",
     "p_holm",
+    "difference",
+    "difference_low",
+    "difference_high",
 ]
 Cell = tuple[str, str, str, int]
 
 
 def intervals(instances: Mapping[Cell, Path]) -> pd.DataFrame:
-    """A row a cell and metric: value with its interval, and change (%) over the plain base.
+    """A row a cell and metric: value with its interval, and change over the plain base.
+
+    The change is in percent of the base, the difference in points.
 
     Points are resampled, the same ones for a variant and its base. ``p_holm`` corrects the tests
     of PW eq. 30's two means over all variants of the run; single metrics carry no such claim.
@@ -46,6 +51,7 @@ def intervals(instances: Mapping[Cell, Path]) -> pd.DataFrame:
             changes = paired_bootstrap(plain, evaluation)
             changes = changes.rename(columns={"low": "change_low", "high": "change_high"})
             wanted = ["metric", "change", "change_low", "change_high", "p"]
+            wanted += ["difference", "difference_low", "difference_high"]
             frame = frame.merge(changes[wanted], on="metric", how="outer", sort=False)
         for position, (column, value) in enumerate(zip(KEY, cell, strict=True)):
             frame.insert(position, column, value)

@@ -154,6 +154,26 @@ def check_pairs(jobs: Iterable[Job], source: str, misfits: str) -> None:
         raise InvalidDocumentError("\n".join([f"{source} is not valid:", *_indent(faults)]))
 
 
+def swept(jobs: Iterable[Job], settings: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Settings of the run's variants that have all of them, e.g. how much Taug augments.
+
+    Only variants of one part, and of the class that most of these share, are of one sweep.
+    """
+    names = tuple(settings)
+    found: dict[str, tuple[str, dict[str, Any]]] = {}
+    for job in jobs:
+        if len(job.variants) == 1 and job.cell.variant not in found:
+            variant = job.variants[0].build()
+            if all(hasattr(variant, name) for name in names):
+                values = {name: getattr(variant, name) for name in names}
+                found[job.cell.variant] = (job.variants[0].target, values)
+    targets = [target for target, _ in found.values()]
+    if not targets:
+        return {}
+    common = max(targets, key=targets.count)
+    return {variant: values for variant, (target, values) in found.items() if target == common}
+
+
 def _look_up(
     find: Any, names: Iterable[str], definitions: Any, where: str, faults: list[str]
 ) -> dict[str, Any]:

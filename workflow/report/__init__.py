@@ -9,6 +9,7 @@ import pandas as pd
 
 from benchmarks.atomic import write_text
 from benchmarks.cells import read_cells
+from benchmarks.ranknet_taug_page import FIGURES, has_data
 from benchmarks.report import (
     Section,
     audit_section,
@@ -33,10 +34,12 @@ def build(
     improvement: Path,
     norms: Path,
     losses: Path,
+    ranknet_taug: Path,
     audit: Path,
     verdicts: Path,
     dataset_tables: Sequence[Path],
     dataset_figures: Sequence[Path],
+    ranknet_taug_figures: Sequence[Path],
     output: Path,
 ) -> None:
     """Write the page."""
@@ -64,6 +67,17 @@ def build(
             "The unbiased loss turns downwards: it has no minimum to train to. Its convex "
             "surrogate keeps the shape of the plain loss and a larger weight.",
             drawing(losses, "Losses of a relevant label (PW Fig. 2), from the code that trains"),
+        ),
+        Section(
+            "ranknet_taug",
+            "RankNet and Taug, table by table",
+            "The paper's tables and figures redrawn for the datasets of this run, and its claims "
+            "judged on them. The paper's own datasets, where a figure can be compared with the "
+            "printed one, are in the next sections.",
+            fragment(ranknet_taug)
+            + "".join(
+                drawing(path, FIGURES[path.stem]) for path in ranknet_taug_figures if has_data(path)
+            ),
         ),
         *([truth] if truth is not None else []),
         papers_section(pd.read_csv(verdicts)),

@@ -25,3 +25,33 @@ rule loss_functions:
         code=code_digest("methods.linear.loss_figure"),
     script:
         "../scripts/loss_functions.py"
+
+
+# Tables 2 to 6, figures 1, 2, 4, 5 and the claims of the RankNet+Taug paper, for this run's data.
+rule ranknet_taug:
+    input:
+        cells="results/cells.csv",
+        intervals="results/intervals.csv",
+        norms="figures/weight_norms.csv",
+        predictions=[
+            f"results/runs/{cell.path}/predictions.npz" for cell in get_normed_cells()
+        ],
+    output:
+        page="results/tables/ranknet_taug.html",
+        tables=expand(
+            "results/tables/ranknet_taug_table{number}.{ext}",
+            number=[2, 3, 4, 5, 6],
+            ext=TABLE_FORMATS,
+        ),
+        figures=expand(
+            "figures/{name}.{ext}", name=RANKNET_TAUG_FIGURES, ext=FIGURE_FORMATS
+        ),
+    log:
+        "results/logs/ranknet_taug.log",
+    conda:
+        "../../environment.yml"
+    params:
+        settings=swept(JOBS.values(), ["n_aug", "tau"]),
+        code=code_digest("benchmarks.ranknet_taug_page"),
+    script:
+        "../scripts/ranknet_taug.py"

@@ -5,6 +5,8 @@ rule report:
         improvement="results/tables/relative_improvement.html",
         norms="figures/weight_norms.svg",
         losses="figures/loss_functions.svg",
+        ranknet_taug="results/tables/ranknet_taug.html",
+        ranknet_taug_figures=expand("figures/{name}.svg", name=RANKNET_TAUG_FIGURES),
         audit="results/audit.csv",
         verdicts="results/compare/summary.csv",
         dataset_tables=get_dataset_tables(),
@@ -17,7 +19,7 @@ rule report:
         "../../environment.yml"
     params:
         code=code_digest("workflow.report"),
-        lists=["dataset_tables", "dataset_figures"],
+        lists=["dataset_tables", "dataset_figures", "ranknet_taug_figures"],
     script:
         "../scripts/report.py"
 

@@ -69,14 +69,16 @@ def test_figures_draw_what_they_are_given() -> None:
     norms = pd.concat(
         pd.DataFrame({"variant": v, "rank": rank, "count": 60 // rank, "norm": 3.0 / rank + a})
         for v, a in (("plain", 0.0), ("Taug-ds", 1.0))
-    )
+    ).assign(dataset="a")
     figure = paper.figure1(norms)
     np.testing.assert_allclose(figure.axes[2].lines[0].get_ydata(), 3.0 / rank + 1.0)
 
     by_aug = pd.concat(
         pd.DataFrame({"n_aug": n, "rank": rank, "norm": 1.0 + n / rank}) for n in (0, 4)
+    ).assign(dataset="a")
+    sweep = pd.DataFrame(
+        {"dataset": "a", "n_aug": [4, 0], "metric": "PSP@1", "value": [42.0, 40.0]}
     )
-    sweep = pd.DataFrame({"n_aug": [4, 0], "metric": "PSP@1", "value": [42.0, 40.0]})
     figure = paper.figure2(by_aug, sweep)
     assert len(figure.axes[0].lines) == 2
     assert figure.axes[1].lines[0].get_ydata().tolist() == [40.0, 42.0]
@@ -87,3 +89,24 @@ def test_figures_draw_what_they_are_given() -> None:
     figure = paper.figure5(taus)
     assert [axis.get_title(loc="left") for axis in figure.axes] == ["a", "b"]
     assert [t.get_text() for t in figure.axes[0].get_xticklabels()] == ["0.1", "1"]
+
+
+def test_table4_puts_methods_side_by_side() -> None:
+    table = paper.table4(cells())
+    assert table["metric"].tolist() == ["PSP@1", "PSP@3", "PSP@5"]
+    first = table.iloc[0]
+    assert first["RankNet (Bonsai)"] - first["Bonsai"] == pytest.approx(2.0)
+    assert np.isnan(first["PfastreXML"])
+
+
+def test_theorem1_has_a_panel_for_each_dataset_and_base() -> None:
+    points = pd.DataFrame(
+        {"dataset": ["a", "a", "b"], "base": ["x", "y", "x"], "norm": 1.0, "times": [0, 3, 5]}
+    )
+    visible = [axis.get_visible() for axis in paper.theorem1(points).axes]
+    assert visible == [True, True, True, False]
+
+
+def test_a_figure_without_data_says_so() -> None:
+    empty = pd.DataFrame(columns=["dataset", "tau", "metric", "value"])
+    assert paper.figure5(empty).axes[0].texts[0].get_text() == paper.NOTHING

@@ -39,7 +39,9 @@ def gains(frame: pd.DataFrame, intervals: pd.DataFrame, variant: str, caption: s
                 texts[number, column] = text.replace("-", MINUS)
     signed = {column: "+.2f" for column in frame.columns if column.startswith("+")}
     note = "Changes in points; brackets: 95% interval over test documents."
-    return Table(caption, frame, ["dataset", "base"], signed, texts, notes=[note])
+    # PSnDCG@1 is PSP@1: printed once.
+    hidden = ["PSnDCG@1", "+PSnDCG@1"]
+    return Table(caption, frame, ["dataset", "base"], signed, texts, notes=[note], hidden=hidden)
 
 
 def tables(cells: pd.DataFrame, intervals: pd.DataFrame) -> dict[str, Table]:
@@ -164,7 +166,13 @@ def write_page(
     if len(correlations):
         columns = ["dataset", "base", "variant"]
         caption = "Rank correlations of weight norm, times predicted, and training count"
-        parts.append(to_html(Table(caption, correlations, columns)))
+        named = correlations.rename(
+            columns={
+                "norm_vs_times": "norm and times predicted",
+                "norm_vs_count": "norm and training count",
+            }
+        )
+        parts.append(to_html(Table(caption, named, columns)))
     draw(measured, by_label, predicted, settings, figure_folder)
     write_text(table_folder / "ranknet_taug.html", "\n".join(parts))
 

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.data.split import Inputs
 from methods.trees import instance_tree, l1_logistic
 from methods.trees._random import stream
-from methods.trees.fastxml import FastXML, InstanceTreesModel, PfastreXML, label_means
+from methods.trees.fastxml import FastXML, InstanceTreesModel, PfastreXML
 from methods.trees.topk import best_of
 from tests.unit.trees.test_label_trees import corpus
 
@@ -135,12 +135,13 @@ def test_reranker_against_the_formula() -> None:
     model = PfastreXML(n_trees=3, max_leaf=5).fit(train)
     plain = InstanceTreesModel(model.trees, model.n_features, model.n_labels, model.bias)
     trees = plain.predict(train.inputs, train.n_labels).to_sparse(train.n_labels).toarray()
-    X = train.inputs.bow.toarray().astype(float)
-    norms = np.linalg.norm(X, axis=1, keepdims=True)
-    X = np.divide(X, norms, out=np.zeros_like(X), where=norms > 0)
-    means = label_means(train.inputs.bow, train.labels).toarray()
+    # The bias is a feature like any other when documents are scaled.
+    X = np.hstack([train.inputs.bow.toarray(), np.ones((len(train), 1))])
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    Y = train.labels.toarray()
+    means = Y.T @ X / np.maximum(Y.sum(axis=0), 1)[:, None]
     distance = ((X[:, None, :] - means[None]) ** 2).sum(axis=2)
-    expected = trees**0.8 * (1 / (1 + np.exp(15.0 * distance))) ** 0.2
+    expected = trees**0.8 * (1 / (1 + np.exp(30.0 * distance))) ** 0.2
     got = model.predict(train.inputs, train.n_labels).to_sparse(train.n_labels).toarray()
     np.testing.assert_allclose(got, np.where(trees > 0, expected, 0), rtol=2e-3, atol=1e-9)
 

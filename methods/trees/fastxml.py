@@ -22,7 +22,7 @@ from scipy import sparse
 from benchmarks.data.split import Inputs, Split
 from benchmarks.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
 from methods.interface import FitContext, Method, Model, TopK
-from methods.trees._random import stream
+from methods.trees._mersenne import mersenne
 from methods.trees.instance_tree import InstanceTree, grow_flat, leaves_of
 from methods.trees.topk import best_of
 
@@ -209,9 +209,9 @@ class FastXML(Method):
                     train.n_labels,
                     self.max_leaf,
                     self.labels_per_leaf,
-                    float(self.C),
+                    np.float32(self.C),
                     use_ideal,
-                    stream(context.seed, number),
+                    mersenne(context.seed * self.n_trees + number),
                 )
             )
 

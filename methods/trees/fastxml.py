@@ -160,7 +160,10 @@ class InstanceTreesModel(Model):
 
 
 class FastXML(Method):
-    """Trees whose splits maximise nDCG (Prabhu and Varma)."""
+    """Trees whose splits maximise nDCG (Prabhu and Varma).
+
+    Seed s grows the trees s * n_trees and on of the authors' program (its option -s).
+    """
 
     name = "FastXML"
 

@@ -18,8 +18,8 @@ _LOW_BITS = 0x7FFFFFFF
 
 def mersenne(seed: int) -> np.ndarray:
     """The state that belongs to a seed: 624 words, then the place of the next one."""
-    words = np.random.RandomState(seed % 2**32).get_state(legacy=True)[1]
-    return np.append(np.asarray(words, np.int64), _WORDS)
+    words = np.random.RandomState(seed % 2**32).get_state(legacy=False)["state"]["key"]
+    return np.append(words.astype(np.int64), _WORDS)
 
 
 @njit(cache=True, nogil=True)

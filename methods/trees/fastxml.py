@@ -2,7 +2,9 @@
 
 Settings are those of the authors' programs (https://manikvarma.org/code/FastXML/download.html and
 PfastreXML there). FastXML takes the features as they are; only PfastreXML's re-ranker scales
-documents to norm 1.
+documents to norm 1, and that with their bias: the authors' program appends the bias to the very
+matrix that it scales afterwards. Where documents have norm 1 already, this halves the squared
+distances between them.
 """
 
 from __future__ import annotations
@@ -20,9 +22,8 @@ from scipy import sparse
 from benchmarks.data.split import Inputs, Split
 from benchmarks.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
 from methods.interface import FitContext, Method, Model, TopK
-from methods.trees._random import stream
+from methods.trees._mersenne import mersenne
 from methods.trees.instance_tree import InstanceTree, grow_flat, leaves_of
-from methods.trees.partition import row_scales
 from methods.trees.topk import best_of
 
 CHUNK = 1024
@@ -32,8 +33,8 @@ class InstanceTreesModel(Model):
     """Trees over documents; the mean of the leaves' label scores is a document's score.
 
     With ``means`` (PfastreXML) the best ``shortlist`` labels are scored again: score^alpha times
-    tail^(1 - alpha), where tail = 1 / (1 + exp(gamma / 2 |x - mean|^2)) and ``means`` holds the
-    mean of each label's unit documents.
+    tail^(1 - alpha), where tail = 1 / (1 + exp(gamma |x - mean|^2)), x is the document with its
+    bias, scaled to norm 1, and ``means`` holds the mean of each label's documents taken so.
     """
 
     def __init__(
@@ -112,11 +113,11 @@ class InstanceTreesModel(Model):
         out = TopK.empty(len(top), k)
         means = self.means
         squares = np.asarray(means.multiply(means).sum(axis=1)).ravel().astype(np.float32)
-        scales = row_scales(X)
+        scales = scales_with_bias(X, self.bias)
 
         def rerank(start: int) -> None:
             _rerank_rows(
-                X.indptr, X.indices, X.data, scales, self.n_features,
+                X.indptr, X.indices, X.data, scales, self.n_features, np.float32(self.bias),
                 means.indptr, means.indices, means.data, squares,
                 np.float32(self.gamma), np.float32(self.alpha),
                 top.indices, top.scores, start, min(start + CHUNK // 8, len(top)), self.n_labels,
@@ -159,7 +160,10 @@ class InstanceTreesModel(Model):
 
 
 class FastXML(Method):
-    """Trees whose splits maximise nDCG (Prabhu and Varma)."""
+    """Trees whose splits maximise nDCG (Prabhu and Varma).
+
+    Seed s grows the trees s * n_trees and on of the authors' program (its option -s).
+    """
 
     name = "FastXML"
 
@@ -208,9 +212,9 @@ class FastXML(Method):
                     train.n_labels,
                     self.max_leaf,
                     self.labels_per_leaf,
-                    float(self.C),
+                    np.float32(self.C),
                     use_ideal,
-                    stream(context.seed, number),
+                    mersenne(context.seed * self.n_trees + number),
                 )
             )
 
@@ -256,21 +260,29 @@ class PfastreXML(FastXML):
             X.shape[1],
             train.n_labels,
             self.bias,
-            label_means(X, train.labels),
+            label_means(X, train.labels, self.bias),
             self.gamma,
             self.alpha,
             self.shortlist,
         )
 
 
-def label_means(X: sparse.csr_matrix, labels: sparse.csr_matrix) -> sparse.csr_matrix:
-    """L x D: the mean of each label's unit documents."""
+def scales_with_bias(X: sparse.csr_matrix, bias: float) -> np.ndarray:
+    """1 / Euclidean norm of each row and its bias, float32; 1 where both are zero."""
+    squares = np.asarray(X.multiply(X).sum(axis=1), np.float64).ravel() + bias**2
+    return (1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))).astype(np.float32)
+
+
+def label_means(X: sparse.csr_matrix, labels: sparse.csr_matrix, bias: float) -> sparse.csr_matrix:
+    """L x (D + 1): the mean of each label's documents with their bias, each scaled to norm 1."""
     counts = np.bincount(labels.indices, minlength=labels.shape[1])
     share = sparse.csr_matrix(labels, dtype=np.float32, copy=True)
+    scales = scales_with_bias(X, bias)
     share.data = (
-        np.repeat(row_scales(X), np.diff(share.indptr)) / np.maximum(counts, 1)[share.indices]
+        np.repeat(scales, np.diff(share.indptr)) / np.maximum(counts, 1)[share.indices]
     ).astype(np.float32)
-    return sparse.csr_matrix(share.T.tocsr() @ X, dtype=np.float32)
+    biases = sparse.csr_matrix(np.full((X.shape[0], 1), bias, np.float32))
+    return sparse.csr_matrix(share.T.tocsr() @ sparse.hstack([X, biases], "csr"), dtype=np.float32)
 
 
 @njit(cache=True, nogil=True)
@@ -302,13 +314,14 @@ def _average(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _rerank_rows(  # type: ignore[no-untyped-def]
-    indptr, indices, data, scales, n_features, m_indptr, m_indices, m_data, squares, gamma, alpha,
-    top_labels, top_scores, start, stop, n_labels, out_labels, out_scores,
+    indptr, indices, data, scales, n_features, bias, m_indptr, m_indices, m_data, squares,
+    gamma, alpha, top_labels, top_scores, start, stop, n_labels, out_labels, out_scores,
 ):  # fmt: skip
-    dense = np.zeros(n_features, np.float32)
+    dense = np.zeros(n_features + 1, np.float32)
     new = np.zeros(n_labels, np.float64)
     for i in range(start, stop):
-        x_square = np.float32(0.0)
+        dense[n_features] = bias * scales[i]
+        x_square = dense[n_features] ** 2
         for p in range(indptr[i], indptr[i + 1]):
             dense[indices[p]] = data[p] * scales[i]
             x_square += (data[p] * scales[i]) ** 2
@@ -319,7 +332,7 @@ def _rerank_rows(  # type: ignore[no-untyped-def]
             for p in range(m_indptr[label], m_indptr[label + 1]):
                 dot += m_data[p] * dense[m_indices[p]]
             distance = x_square - np.float32(2.0) * dot + squares[label]
-            far = 0.5 * gamma * distance
+            far = gamma * distance
             # In logs: tail underflows where a label is far away.
             score = np.log(max(top_scores[i, n], np.float32(1e-30)))
             new[label] = alpha * score - (1.0 - alpha) * np.log1p(np.exp(far))

@@ -15,7 +15,8 @@ from numba import njit
 from numba.typed import List
 
 from methods.trees import l1_logistic
-from methods.trees._random import next_uint64
+from methods.trees._introsort import sort_descending
+from methods.trees._mersenne import next_uint32
 from methods.trees.topk import best_of
 
 EPS = 1e-6
@@ -83,21 +84,25 @@ def _local_columns(indptr, indices, data, documents, n_features, bias, count):  
 @njit(cache=True, nogil=True)
 def rank_discounts(n):  # type: ignore[no-untyped-def]
     """1 / log2(1 + rank) for ranks 1..n."""
-    out = np.empty(n, np.float64)
+    out = np.empty(n, np.float32)
     for r in range(n):
-        out[r] = 1.0 / np.log2(r + 2.0)
+        out[r] = 1.0 / np.float32(np.log2(r + 2.0))
     return out
 
 
 @njit(cache=True, nogil=True)
 def ideal_gains(lengths, discounts, use_ideal):  # type: ignore[no-untyped-def]
     """1 / ideal DCG of a document by its number of labels; 1 where it is not used."""
-    sums = np.cumsum(discounts)
-    out = np.ones(len(lengths), np.float64)
+    sums = np.empty(len(discounts), np.float32)
+    total = np.float32(0.0)
+    for r in range(len(discounts)):
+        total += discounts[r]
+        sums[r] = total
+    out = np.ones(len(lengths), np.float32)
     if use_ideal:
         for i in range(len(lengths)):
             if lengths[i] > 0:
-                out[i] = 1.0 / sums[lengths[i] - 1]
+                out[i] = np.float32(1.0) / sums[lengths[i] - 1]
     return out
 
 
@@ -105,36 +110,40 @@ def ideal_gains(lengths, discounts, use_ideal):  # type: ignore[no-untyped-def]
 def split_by_ndcg(indptr, local, values, documents, n_local, inverse_ideal, discounts, side):  # type: ignore[no-untyped-def]
     """Move documents between sides (-1, 1) until nDCG stops rising; the nDCG of every turn.
 
-    ``local`` are the documents' labels numbered within the node.
+    ``local`` are the documents' labels numbered within the node. Everything is float32, as in the
+    authors' program: rounding tells labels apart that are equal otherwise.
     """
     n = len(documents)
     history = List()
-    ndcg = -2.0
+    ndcg = np.float32(-2.0)
+    sums = np.empty(n_local, np.float32)
+    order = np.empty(n_local, np.int64)
     while True:
-        sums = np.zeros((2, n_local), np.float64)
-        for i in range(n):
-            which = 1 if side[i] > 0 else 0
-            for p in range(indptr[i], indptr[i + 1]):
-                sums[which, local[p]] += values[p] * inverse_ideal[documents[i]]
-        lead = np.zeros(n_local, np.float64)
-        new_ndcg = 0.0
-        for which in range(2):
-            order = np.argsort(-sums[which], kind="mergesort")
+        lead = np.zeros(n_local, np.float32)
+        new_ndcg = np.float32(0.0)
+        for which in (-1, 1):
+            for label in range(n_local):
+                sums[label] = 0.0
+                order[label] = label
+            for i in range(n):
+                if side[i] == which:
+                    for p in range(indptr[i], indptr[i + 1]):
+                        sums[local[p]] += values[p] * inverse_ideal[documents[i]]
+            sort_descending(sums, order)
             for rank in range(n_local):
-                label = order[rank]
-                lead[label] += discounts[rank] if which == 1 else -discounts[rank]
-                new_ndcg += discounts[rank] * sums[which, label]
-        new_ndcg /= n
+                lead[order[rank]] += np.float32(which) * discounts[rank]
+                new_ndcg += discounts[rank] * sums[rank]
+        new_ndcg /= np.float32(n)
         history.append(new_ndcg)
         for i in range(n):
-            gain = 0.0
+            gain = np.float32(0.0)
             for p in range(indptr[i], indptr[i + 1]):
-                gain += values[p] * lead[local[p]]
+                gain += values[p] * inverse_ideal[documents[i]] * lead[local[p]]
             if gain > 0.0:
                 side[i] = 1
             elif gain < 0.0:
                 side[i] = -1
-        if new_ndcg - ndcg < EPS:
+        if new_ndcg - ndcg < np.float32(EPS):
             return history
         ndcg = new_ndcg
 
@@ -147,7 +156,7 @@ def _local_labels(indptr, indices, data, documents, number):  # type: ignore[no-
         nnz += indptr[i + 1] - indptr[i]
     out_indptr = np.zeros(len(documents) + 1, np.int64)
     local = np.empty(nnz, np.int64)
-    values = np.empty(nnz, np.float64)
+    values = np.empty(nnz, np.float32)
     names = np.empty(nnz, np.int32)
     n_local = 0
     for i in documents:
@@ -192,7 +201,6 @@ def grow(  # type: ignore[no-untyped-def]
     n_documents = len(indptr) - 1
     count = np.zeros(n_features, np.int64)
     number = np.full(n_labels, -1, np.int64)
-    dense = np.zeros(n_features + 1, np.float32)
     discounts = rank_discounts(max(n_labels, 1))
     inverse_ideal = ideal_gains(np.diff(label_indptr), discounts, use_ideal)
 
@@ -220,7 +228,7 @@ def grow(  # type: ignore[no-untyped-def]
         if n > max_leaf:
             side = np.empty(n, np.int64)
             for i in range(n):
-                side[i] = 1 if next_uint64(state) & np.uint64(1) else -1
+                side[i] = 1 if next_uint32(state) & 1 else -1
             split_by_ndcg(
                 sub_indptr,
                 local,
@@ -236,21 +244,24 @@ def grow(  # type: ignore[no-untyped-def]
                 columns, col_indptr, rows, x = _local_columns(
                     indptr, indices, data, documents, n_features, bias, count
                 )
-                costs = np.empty(n, np.float64)
+                # Each side weighs the same (C over its share), which keeps trees balanced.
+                share = np.float32(n_upper) / np.float32(n)
+                other = np.float32(n - n_upper) / np.float32(n)
+                costs = np.empty(n, np.float32)
                 for i in range(n):
-                    # Each side weighs the same (C over its share), which keeps trees balanced.
-                    costs[i] = C * n / (n_upper if side[i] > 0 else n - n_upper)
-                w, _ = l1_logistic.fit(col_indptr, rows, x, side, costs, state)
+                    costs[i] = C / (share if side[i] > 0 else other)
+                w = l1_logistic.fit(col_indptr, rows, x, side, costs, state)
                 kept = np.flatnonzero(np.abs(w) > 1e-16)
                 features = columns[kept]
                 weights = w[kept].astype(np.float32)
-                # The side is decided as it will be in prediction, to the last bit.
-                for p in range(len(features)):
-                    dense[features[p]] = weights[p]
+                # Summed by columns in float32 as the authors do; where the margin is zero but for
+                # rounding, prediction, which sums by rows, may decide otherwise.
+                margins = np.zeros(n, np.float32)
+                for j in kept:
+                    for p in range(col_indptr[j], col_indptr[j + 1]):
+                        margins[rows[p]] += w[j] * x[p]
                 for i in range(n):
-                    margin = _margin(indptr, indices, data, documents[i], n_features, bias, dense)
-                    side[i] = 1 if margin >= 0.0 else -1
-                dense[features] = 0.0
+                    side[i] = 1 if margins[i] >= 0.0 else -1
                 n_upper = np.sum(side > 0)
                 if 0 < n_upper < n:
                     split = True

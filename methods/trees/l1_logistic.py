@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from methods.trees._random import shuffle
+from methods.trees._mersenne import shuffle
 
 EPS = 0.01
 NEWTON_STEPS = 10
@@ -26,7 +26,7 @@ def fit(indptr, rows, values, target, costs, state):  # type: ignore[no-untyped-
     """Minimise |w|_1 + sum_i costs[i] log(1 + exp(-target[i] w.x_i)).
 
     Column j is ``rows[indptr[j]:indptr[j + 1]]`` with their values; targets are -1 and 1.
-    Gives w, float64[columns], and the margins w.x_i.
+    Gives w, float64[columns].
     """
     n_columns = len(indptr) - 1
     n = len(target)
@@ -35,11 +35,18 @@ def fit(indptr, rows, values, target, costs, state):  # type: ignore[no-untyped-
     gradient = np.zeros(n_columns)
     curvature = np.zeros(n_columns)
     index = np.arange(n_columns)
-    margin = np.zeros(n)
+    odds = np.ones(n)  # exp(w.x_i)
+    new_odds = np.empty(n)
     moved = np.zeros(n)  # (trial - w).x_i
-    slope = np.empty(n)  # derivative of the loss of row i at its margin
-    weight = np.empty(n)  # second derivative
-    _derivatives(margin, target, costs, slope, weight)
+    pull = np.empty(n)  # costs[i] / (1 + odds[i])
+    weight = np.empty(n)  # second derivative of the loss of row i at its margin
+    _derivatives(odds, costs, pull, weight)
+    # The loss of a row of target -1 is that of target 1 and its margin, times its cost.
+    negative = np.zeros(n_columns)
+    for j in range(n_columns):
+        for p in range(indptr[j], indptr[j + 1]):
+            if target[rows[p]] < 0:
+                negative[j] += costs[rows[p]] * values[p]
 
     first_violation = 0.0
     widest = np.inf
@@ -52,12 +59,13 @@ def fit(indptr, rows, values, target, costs, state):  # type: ignore[no-untyped-
         s = 0
         while s < n_active:
             j = index[s]
-            g = 0.0
+            pulled = 0.0
             h = _DAMPING
             for p in range(indptr[j], indptr[j + 1]):
                 x = values[p]
-                g += x * slope[rows[p]]
+                pulled += x * pull[rows[p]]
                 h += x * x * weight[rows[p]]
+            g = negative[j] - pulled
             gradient[j] = g
             curvature[j] = h
             size = _violation(g, w[j])
@@ -78,24 +86,25 @@ def fit(indptr, rows, values, target, costs, state):  # type: ignore[no-untyped-
             accuracy * first_violation, state,
         )  # fmt: skip
         trial_norm = 0.0
-        descent = -w_norm
+        descent = 0.0
         for j in range(n_columns):
             trial_norm += abs(trial[j])
             descent += gradient[j] * (trial[j] - w[j])
-        descent += trial_norm
-        if not _line_search(margin, moved, target, costs, w, trial, w_norm, trial_norm, descent):
+        descent += trial_norm - w_norm
+        if not _line_search(
+            odds, new_odds, moved, target, costs, w, trial, w_norm, trial_norm, descent
+        ):
             break
         w_norm = 0.0
         for j in range(n_columns):
             w[j] = trial[j]
             w_norm += abs(w[j])
-        for i in range(n):
-            margin[i] += moved[i]
-        _derivatives(margin, target, costs, slope, weight)
+        odds[:] = new_odds
+        _derivatives(odds, costs, pull, weight)
         if rounds == 1:
             accuracy *= 0.25
         widest = new_widest
-    return w, margin
+    return w
 
 
 @njit(cache=True, nogil=True)
@@ -109,11 +118,11 @@ def _violation(g, w):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _derivatives(margin, target, costs, slope, weight):  # type: ignore[no-untyped-def]
-    for i in range(len(margin)):
-        sigma = 1.0 / (1.0 + np.exp(target[i] * margin[i]))
-        slope[i] = -target[i] * costs[i] * sigma
-        weight[i] = costs[i] * sigma * (1.0 - sigma)
+def _derivatives(odds, costs, pull, weight):  # type: ignore[no-untyped-def]
+    for i in range(len(odds)):
+        sigma = 1.0 / (1.0 + odds[i])
+        pull[i] = costs[i] * sigma
+        weight[i] = costs[i] * odds[i] * (sigma * sigma)
 
 
 @njit(cache=True, nogil=True)
@@ -169,15 +178,25 @@ def _minimise_model(  # type: ignore[no-untyped-def]
     return rounds
 
 
-@njit(cache=True, nogil=True)
-def _line_search(margin, moved, target, costs, w, trial, w_norm, trial_norm, descent):  # type: ignore[no-untyped-def]
-    """Halve the step (in ``moved`` and ``trial``) until the objective falls enough."""
-    n = len(margin)
+@njit(cache=True, nogil=True, error_model="numpy")
+def _line_search(  # type: ignore[no-untyped-def]
+    odds, new_odds, moved, target, costs, w, trial, w_norm, trial_norm, descent
+):
+    """Halve the step (in ``moved`` and ``trial``) until the objective falls enough.
+
+    A step so long that the odds overflow gives infinity or not-a-number, and is halved, too.
+    """
+    n = len(odds)
+    from_negatives = 0.0
+    for i in range(n):
+        if target[i] < 0:
+            from_negatives += costs[i] * moved[i]
     for _ in range(LINE_SEARCHES):
-        change = trial_norm - w_norm - _SUFFICIENT * descent
+        change = trial_norm - w_norm + from_negatives - _SUFFICIENT * descent
         for i in range(n):
-            old = target[i] * margin[i]
-            change += costs[i] * (_log_loss(old + target[i] * moved[i]) - _log_loss(old))
+            factor = np.exp(moved[i])
+            new_odds[i] = odds[i] * factor
+            change += costs[i] * np.log((1.0 + new_odds[i]) / (factor + new_odds[i]))
         if change <= 0.0:
             return True
         trial_norm = 0.0
@@ -186,13 +205,6 @@ def _line_search(margin, moved, target, costs, w, trial, w_norm, trial_norm, des
             trial_norm += abs(trial[j])
         for i in range(n):
             moved[i] *= 0.5
+        from_negatives *= 0.5
         descent *= 0.5
     return False
-
-
-@njit(cache=True, nogil=True)
-def _log_loss(z):  # type: ignore[no-untyped-def]
-    """log(1 + exp(-z)), without overflow."""
-    if z > 0.0:
-        return np.log1p(np.exp(-z))
-    return np.log1p(np.exp(z)) - z

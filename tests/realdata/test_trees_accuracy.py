@@ -27,13 +27,12 @@ AUTHORS = {
     ("EURLex-4K-half", "PfastreXML"): (73.6111, 58.1570, 48.0952, 37.0083, 38.3781, 39.9552),
 }
 
-# Further below than half a point with each of two seeds tried (PfastreXML's P@1: 0.66 and 0.46),
-# for a reason not found; three orders of tied labels at a split were tried. The bounds are set
-# just above what was seen, so that they only catch a change for the worse.
-KNOWN_GAPS = {
-    ("Bibtex", "FastXML"): {"P@3": 0.7, "PSP@3": 0.9},
-    ("EURLex-4K-half", "PfastreXML"): {"P@1": 0.8},
-}
+# The forests with seed 0 draw the random numbers of the authors' default run and grow its trees,
+# but for rounding; another seed grows others, as the authors' -s does. FastXML's default run is a
+# lucky one on Bibtex: with trees 1000-1049, 2000-2049, ... 5000-5049 (seeds 20, 40, ... 100) P@3 is
+# 0.52 to 1.02 lower (mean 0.75), PSP@3 0.78 to 1.52 lower (mean 1.11).
+FORESTS = {"FastXML", "PfastreXML"}
+FOREST_TOLERANCE = 0.25
 
 # Three trees vary more from seed to seed than fifty, and the authors' Bonsai is a mean, too.
 SEEDS = {"Parabel": 2, "Bonsai": 3, "FastXML": 1, "PfastreXML": 1}
@@ -58,10 +57,10 @@ def test_no_more_than_half_a_point_below_the_authors_program(
         scored = score(top, test.labels, train.labels)
         values = {name: values[name] + scored[name] / SEEDS[base] for name in METRICS}
     authors = dict(zip(METRICS, AUTHORS[dataset, base], strict=True))
-    allowed = KNOWN_GAPS.get((dataset, base), {})
+    tolerance = FOREST_TOLERANCE if base in FORESTS else TOLERANCE
     below = {
         name: round(values[name] - authors[name], 2)
         for name in METRICS
-        if values[name] < authors[name] - allowed.get(name, TOLERANCE)
+        if values[name] < authors[name] - tolerance
     }
     assert not below

@@ -1,0 +1,336 @@
+"""The best labels behind the leaves of the beams, without opening leaves that cannot matter.
+
+No label of a leaf scores more than the leaf itself, so once k labels are known to have at least
+some total, a leaf is opened only if a label of it could still reach that total. Leaves are opened
+in rounds, best first. What is left out is proven not to change the k best nor their scores.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from methods.trees.margins import block_margins, spread_out, take_in
+from methods.trees.topk import best_of
+
+PRUNED_K = 64
+"""For more labels than this all leaves are opened: few could be left out."""
+SLACK = 1e-5
+"""Relative; bounds are compared with more tolerance than float32 rounding needs."""
+
+
+class Beams(NamedTuple):
+    """The leaves that each query (a document in a tree) reached, best first."""
+
+    node: np.ndarray  # int64[queries, beam]
+    score: np.ndarray  # float32: log probability before the leaf, discounted
+    held: np.ndarray  # int64[queries]
+
+
+class Opened(NamedTuple):
+    """The log scores of the labels of opened leaves, and the best k labels so far."""
+
+    start: np.ndarray  # int64[queries, beam]: where a leaf's values begin
+    done: np.ndarray  # bool[queries, beam]
+    values: np.ndarray  # float32
+    best_label: np.ndarray  # int32[documents, k]
+    best_value: np.ndarray  # float32[documents, k]: largest in any tree, falling
+    n_best: np.ndarray  # int64[documents]
+
+
+@njit(cache=True, nogil=True)
+def by_node(node, query, slot, n, n_nodes):  # type: ignore[no-untyped-def]
+    """The order that puts the first n pairs (query, slot) at the same node side by side."""
+    starts = np.zeros(n_nodes + 1, np.int64)
+    for i in range(n):
+        starts[node[query[i], slot[i]] + 1] += 1
+    for v in range(n_nodes):
+        starts[v + 1] += starts[v]
+    order = np.empty(n, np.int64)
+    for i in range(n):
+        v = node[query[i], slot[i]]
+        order[starts[v]] = i
+        starts[v] += 1
+    return order
+
+
+@njit(cache=True, nogil=True)
+def best_labels(index, documents, beams, k, table, work, out_labels, out_scores):  # type: ignore[no-untyped-def]
+    """Write the k labels of largest mean score into rows that are padded already."""
+    n_trees = len(index.roots)
+    n_documents = len(documents.indptr) - 1
+    width = beams.node.shape[1]
+    pruned = k <= PRUNED_K
+    opened = _nothing_opened(index, beams, n_documents, k if pruned else 0)
+    room = 0
+    for q in range(len(beams.held)):
+        room += beams.held[q]
+    query = np.empty(room, np.int64)
+    slot = np.empty(room, np.int64)
+    front = np.zeros(len(beams.held), np.int64)  # leaves opened in order
+    closed = np.zeros(n_documents, np.bool_)
+    slot_of = np.full(len(index.leaf), -1, np.int32)
+    limit = 1 if pruned else width
+    while True:
+        n_wanted = 0
+        for i in range(n_documents):
+            if not closed[i]:
+                added = _want(
+                    index, beams, opened, i, k, limit, front, slot_of, query[n_wanted:],
+                    slot[n_wanted:], closed,
+                )  # fmt: skip
+                n_wanted += added
+        if n_wanted == 0:
+            break
+        _open(index, documents, beams, opened, query, slot, n_wanted, table, work)
+        limit = min(2 * limit, width)
+
+    totals = np.zeros(index.n_labels, np.float64)
+    seen = np.zeros(index.n_labels, np.bool_)
+    candidates = np.empty(index.n_labels, np.int32)
+    for i in range(n_documents):
+        _note_slots(beams, i, n_trees, slot_of)
+        least = _least_total(index, opened, i, k, slot_of)
+        # A total of that much needs a tree with a share of it.
+        cut = np.float32(np.log(least / n_trees) - SLACK) if least > 0.0 else np.float32(-np.inf)
+        n_candidates = 0
+        for q in range(i * n_trees, (i + 1) * n_trees):
+            for s in range(beams.held[q]):
+                if not opened.done[q, s]:
+                    continue
+                v = beams.node[q, s]
+                first = index.target_indptr[v]
+                for t in range(index.target_indptr[v + 1] - first):
+                    if opened.values[opened.start[q, s] + t] >= cut:
+                        label = index.targets[first + t]
+                        if not seen[label]:
+                            seen[label] = True
+                            candidates[n_candidates] = label
+                            n_candidates += 1
+        for c in range(n_candidates):
+            label = candidates[c]
+            seen[label] = False
+            known, _ = _known_and_possible(index, beams, opened, i, label, slot_of)
+            totals[label] = known / n_trees
+        best_of(totals, candidates[:n_candidates], out_labels[i], out_scores[i])
+        _forget_slots(beams, i, n_trees, slot_of)
+
+
+@njit(cache=True, nogil=True)
+def _nothing_opened(index, beams, n_documents, k):  # type: ignore[no-untyped-def]
+    n_queries, width = beams.node.shape
+    start = np.zeros((n_queries, width), np.int64)
+    at = 0
+    for q in range(n_queries):
+        for s in range(beams.held[q]):
+            start[q, s] = at
+            v = beams.node[q, s]
+            at += index.target_indptr[v + 1] - index.target_indptr[v]
+    return Opened(
+        start,
+        np.zeros((n_queries, width), np.bool_),
+        np.empty(at, np.float32),
+        np.empty((n_documents, k), np.int32),
+        np.empty((n_documents, k), np.float32),
+        np.zeros(n_documents, np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _open(index, documents, beams, opened, query, slot, n, table, work):  # type: ignore[no-untyped-def]
+    """Score the labels of the given leaves, documents at the same leaf together."""
+    n_trees = len(index.roots)
+    k = opened.best_label.shape[1]
+    order = by_node(beams.node, query, slot, n, len(index.leaf))
+    spread = -1
+    for place in order:
+        q, s = query[place], slot[place]
+        v = beams.node[q, s]
+        if v != spread:
+            if spread >= 0:
+                take_in(table, index.nodes, spread)
+            spread_out(table, index.nodes, v)
+            spread = v
+        i = q // n_trees
+        block_margins(table, index.nodes, v, documents, i, work)
+        opened.done[q, s] = True
+        at = opened.start[q, s]
+        parent = beams.score[q, s]
+        first = index.target_indptr[v]
+        n_targets = index.target_indptr[v + 1] - first
+        values = opened.values[at : at + n_targets]
+        _log_scores(values, work.margins, parent)
+        if k == 0:
+            continue
+        n_best = opened.n_best[i]
+        least = opened.best_value[i, k - 1] if n_best == k else np.float32(-np.inf)
+        for t in range(n_targets):
+            if values[t] > least or n_best < k:
+                n_best = _keep_distinct(
+                    opened.best_label[i], opened.best_value[i], n_best,
+                    index.targets[first + t], values[t],
+                )  # fmt: skip
+                if n_best == k:
+                    least = opened.best_value[i, k - 1]
+        opened.n_best[i] = n_best
+    if spread >= 0:
+        take_in(table, index.nodes, spread)
+
+
+@njit(cache=True, nogil=True)
+def _log_scores(values, margins, parent):  # type: ignore[no-untyped-def]
+    for t in range(np.uint64(len(values))):
+        loss = max(np.float32(0.0), np.float32(1.0) - margins[t])
+        values[t] = parent - loss * loss
+
+
+@njit(cache=True, nogil=True)
+def _keep_distinct(labels, values, n, label, value):  # type: ignore[no-untyped-def]
+    """Keep the best labels, each once with its best value; returns how many there are."""
+    at = n
+    for j in range(n):
+        if labels[j] == label:
+            if value <= values[j]:
+                return n
+            at = j
+            break
+    if at == n:
+        if n == len(labels):
+            at = n - 1
+        else:
+            n += 1
+    while at > 0 and value > values[at - 1]:
+        labels[at] = labels[at - 1]
+        values[at] = values[at - 1]
+        at -= 1
+    labels[at] = label
+    values[at] = value
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _note_slots(beams, i, n_trees, slot_of):  # type: ignore[no-untyped-def]
+    for q in range(i * n_trees, (i + 1) * n_trees):
+        for s in range(beams.held[q]):
+            slot_of[beams.node[q, s]] = s
+
+
+@njit(cache=True, nogil=True)
+def _forget_slots(beams, i, n_trees, slot_of):  # type: ignore[no-untyped-def]
+    for q in range(i * n_trees, (i + 1) * n_trees):
+        for s in range(beams.held[q]):
+            slot_of[beams.node[q, s]] = -1
+
+
+@njit(cache=True, nogil=True)
+def _known_and_possible(index, beams, opened, i, label, slot_of):  # type: ignore[no-untyped-def]
+    """A label's total over the opened leaves, and a bound of its total if all were opened."""
+    n_trees = len(index.roots)
+    known = 0.0
+    possible = 0.0
+    for t in range(n_trees):
+        v = index.leaf_of[t, label]
+        s = slot_of[v] if v >= 0 else -1
+        if s < 0:
+            continue
+        q = i * n_trees + t
+        if opened.done[q, s]:
+            value = np.float64(np.exp(opened.values[opened.start[q, s] + index.place_of[t, label]]))
+            known += value
+            possible += value
+        else:
+            possible += np.float64(np.exp(beams.score[q, s]))
+    return known, possible
+
+
+@njit(cache=True, nogil=True)
+def _least_total(index, opened, i, k, slot_of):  # type: ignore[no-untyped-def]
+    """A total that at least k labels are known to reach."""
+    if k > opened.best_label.shape[1] or opened.n_best[i] < k:
+        return 0.0
+    n_trees = len(index.roots)
+    least = np.inf
+    for j in range(k):
+        label = opened.best_label[i, j]
+        known = 0.0
+        for t in range(n_trees):
+            v = index.leaf_of[t, label]
+            s = slot_of[v] if v >= 0 else -1
+            q = i * n_trees + t
+            if s >= 0 and opened.done[q, s]:
+                known += np.exp(opened.values[opened.start[q, s] + index.place_of[t, label]])
+        least = min(least, known)
+    return least * (1.0 - SLACK)
+
+
+@njit(cache=True, nogil=True)
+def _once(query, slot, n, q, s):  # type: ignore[no-untyped-def]
+    """Append a pair unless it is there; returns how many there are."""
+    for j in range(n):
+        if query[j] == q and slot[j] == s:
+            return n
+    query[n] = q
+    slot[n] = s
+    return n + 1
+
+
+@njit(cache=True, nogil=True)
+def _want(  # type: ignore[no-untyped-def]
+    index, beams, opened, i, k, limit, front, slot_of, query, slot, closed
+):
+    """The leaves that document i should open next; closes it when no round can follow."""
+    n_trees = len(index.roots)
+    first = i * n_trees
+    _note_slots(beams, i, n_trees, slot_of)
+    least = _least_total(index, opened, i, k, slot_of)
+    # What a label that is in no opened leaf can reach at most: the best closed leaf in each tree.
+    bound = 0.0
+    for q in range(first, first + n_trees):
+        if front[q] < beams.held[q]:
+            bound += np.exp(beams.score[q, front[q]])
+    added = 0
+    if bound >= least:
+        for q in range(first, first + n_trees):
+            if front[q] == beams.held[q]:
+                continue
+            others = bound - np.exp(beams.score[q, front[q]])
+            while (
+                front[q] < min(limit, beams.held[q])
+                and (others + np.exp(beams.score[q, front[q]])) * (1.0 + SLACK) >= least
+            ):
+                query[added] = q
+                slot[added] = front[q]
+                added += 1
+                front[q] += 1
+        closed[i] = added == 0  # all are open
+    else:
+        # Only known labels can be among the best; their leaves in the other trees complete them.
+        closed[i] = True
+        for q in range(first, first + n_trees):
+            others = bound
+            if front[q] < beams.held[q]:
+                others -= np.exp(beams.score[q, front[q]])
+            # A label whose best tree is this one reaches at most n_trees times its score here
+            # and, where its leaf is closed, the bound of that tree.
+            share = (least - others) / n_trees
+            cut = np.log(share) - SLACK if share > 0.0 else -np.inf
+            for s in range(front[q]):
+                v = beams.node[q, s]
+                at = opened.start[q, s]
+                begin = index.target_indptr[v]
+                for t in range(index.target_indptr[v + 1] - begin):
+                    if opened.values[at + t] < cut:
+                        continue
+                    label = index.targets[begin + t]
+                    _, possible = _known_and_possible(index, beams, opened, i, label, slot_of)
+                    if possible < least:
+                        continue
+                    for tree in range(n_trees):
+                        leaf = index.leaf_of[tree, label]
+                        other = slot_of[leaf] if leaf >= 0 else -1
+                        if other >= 0 and not opened.done[first + tree, other]:
+                            added = _once(query, slot, added, first + tree, other)
+    _forget_slots(beams, i, n_trees, slot_of)
+    return added

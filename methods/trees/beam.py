@@ -19,8 +19,8 @@ from scipy import sparse
 
 from methods.interface import TopK
 from methods.trees.leaf_search import Beams, best_labels, by_node
-from methods.trees.margins import block_margins, gather, spread_out, take_in, workspace
-from methods.trees.search_index import SearchIndex
+from methods.trees.margins import BATCH, block_margins, gather, spread_out, take_in, workspace
+from methods.trees.search_index import GROUP, SearchIndex
 
 CHUNK = 1024
 """Documents that go through the forest together in one thread."""
@@ -65,8 +65,9 @@ def search(
 @njit(cache=True, nogil=True)
 def _search_rows(index, documents, beam, discount, out_labels, out_scores):  # type: ignore[no-untyped-def]
     widest = max(index.nodes.width.max(), index.head.width[0])
-    work = workspace(documents, widest)
-    table = np.zeros(index.n_used, np.int32)
+    most_groups = max(index.nodes.most_groups, index.head.most_groups)
+    work = workspace(documents, widest, most_groups)
+    table = np.zeros(index.n_used, np.int64)
     node, score, held = _through_head(index, documents, beam, discount, work)
     while _one_level(index, documents, discount, node, score, held, table, work):
         pass
@@ -84,10 +85,12 @@ def _through_head(index, documents, beam, discount, work):  # type: ignore[no-un
     held = np.ones(n_documents * n_trees, np.int64)
     new_node = np.empty(beam, np.int64)
     new_score = np.empty(beam, np.float32)
-    any_head = index.head.width[0] > 0
+    width = index.head.width[0]
     for i in range(n_documents):
-        if any_head:
-            block_margins(index.head_codes, index.head, 0, documents, i, work)
+        if width > 0 and i % BATCH == 0:
+            ids = np.arange(i, min(i + BATCH, n_documents))
+            block_margins(index.head_codes, index.head, 0, documents, ids, work)
+        margins = work.margins[i % BATCH * (width + GROUP) :]
         for t in range(n_trees):
             q = i * n_trees + t
             node[q, 0] = index.roots[t]
@@ -105,7 +108,7 @@ def _through_head(index, documents, beam, discount, work):  # type: ignore[no-un
                     first = index.target_indptr[v]
                     parent = discount * score[q, s]
                     for c in range(index.target_indptr[v + 1] - first):
-                        loss = max(np.float32(0.0), np.float32(1.0) - work.margins[column + c])
+                        loss = max(np.float32(0.0), np.float32(1.0) - margins[column + c])
                         n_new = _offer(
                             new_node, new_score, n_new, index.targets[first + c],
                             parent - loss * loss,
@@ -146,23 +149,34 @@ def _one_level(index, documents, discount, node, score, held, table, work):  # t
                     new_node[q], new_score[q], new_held[q], node[q, s], score[q, s]
                 )
     spread = -1
-    for place in order:
-        q, s = query[place], slot[place]
-        v = node[q, s]
+    ids = np.empty(BATCH, np.int64)
+    at = 0
+    while at < n_inner:
+        v = node[query[order[at]], slot[order[at]]]
+        size = 0
+        while size < BATCH and at + size < n_inner:
+            q, s = query[order[at + size]], slot[order[at + size]]
+            if node[q, s] != v:
+                break
+            ids[size] = q // n_trees
+            size += 1
         if v != spread:
             if spread >= 0:
                 take_in(table, index.nodes, spread)
             spread_out(table, index.nodes, v)
             spread = v
-        block_margins(table, index.nodes, v, documents, q // n_trees, work)
-        parent = discount * score[q, s]
-        first = index.target_indptr[v]
-        for t in range(index.target_indptr[v + 1] - first):
-            loss = max(np.float32(0.0), np.float32(1.0) - work.margins[t])
-            new_held[q] = _offer(
-                new_node[q], new_score[q], new_held[q], index.targets[first + t],
-                parent - loss * loss,
-            )  # fmt: skip
+        block_margins(table, index.nodes, v, documents, ids[:size], work)
+        children = index.targets[index.target_indptr[v] : index.target_indptr[v + 1]]
+        for j in range(size):
+            q, s = query[order[at + j]], slot[order[at + j]]
+            parent = discount * score[q, s]
+            margins = work.margins[j * (index.nodes.width[v] + GROUP) :]
+            for t in range(len(children)):
+                loss = max(np.float32(0.0), np.float32(1.0) - margins[t])
+                new_held[q] = _offer(
+                    new_node[q], new_score[q], new_held[q], children[t], parent - loss * loss
+                )
+        at += size
     take_in(table, index.nodes, spread)
     node[:] = new_node
     score[:] = new_score

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from methods.trees.margins import block_margins, spread_out, take_in
+from methods.trees.margins import BATCH, block_margins, spread_out, take_in
+from methods.trees.search_index import GROUP
 from methods.trees.topk import best_of
 
 PRUNED_K = 64
@@ -142,41 +143,51 @@ def _nothing_opened(index, beams, n_documents, k):  # type: ignore[no-untyped-de
 def _open(index, documents, beams, opened, query, slot, n, table, work):  # type: ignore[no-untyped-def]
     """Score the labels of the given leaves, documents at the same leaf together."""
     n_trees = len(index.roots)
-    k = opened.best_label.shape[1]
     order = by_node(beams.node, query, slot, n, len(index.leaf))
+    ids = np.empty(BATCH, np.int64)
+    node, done, start = beams.node, opened.done, opened.start
     spread = -1
-    for place in order:
-        q, s = query[place], slot[place]
-        v = beams.node[q, s]
+    at = 0
+    while at < n:
+        v = node[query[order[at]], slot[order[at]]]
+        size = 0
+        while size < BATCH and at + size < n:
+            q, s = query[order[at + size]], slot[order[at + size]]
+            if node[q, s] != v:
+                break
+            ids[size] = q // n_trees
+            size += 1
         if v != spread:
             if spread >= 0:
                 take_in(table, index.nodes, spread)
             spread_out(table, index.nodes, v)
             spread = v
-        i = q // n_trees
-        block_margins(table, index.nodes, v, documents, i, work)
-        opened.done[q, s] = True
-        at = opened.start[q, s]
-        parent = beams.score[q, s]
-        first = index.target_indptr[v]
-        n_targets = index.target_indptr[v + 1] - first
-        values = opened.values[at : at + n_targets]
-        _log_scores(values, work.margins, parent)
-        if k == 0:
-            continue
-        n_best = opened.n_best[i]
-        least = opened.best_value[i, k - 1] if n_best == k else np.float32(-np.inf)
-        for t in range(n_targets):
-            if values[t] > least or n_best < k:
-                n_best = _keep_distinct(
-                    opened.best_label[i], opened.best_value[i], n_best,
-                    index.targets[first + t], values[t],
-                )  # fmt: skip
-                if n_best == k:
-                    least = opened.best_value[i, k - 1]
-        opened.n_best[i] = n_best
+        block_margins(table, index.nodes, v, documents, ids[:size], work)
+        labels = index.targets[index.target_indptr[v] : index.target_indptr[v + 1]]
+        stride = index.nodes.width[v] + GROUP
+        for j in range(size):
+            q, s = query[order[at + j]], slot[order[at + j]]
+            done[q, s] = True
+            values = opened.values[start[q, s] : start[q, s] + len(labels)]
+            _log_scores(values, work.margins[j * stride :], beams.score[q, s])
+            i = ids[j]
+            opened.n_best[i] = _keep_best(
+                opened.best_label[i], opened.best_value[i], opened.n_best[i], labels, values
+            )
+        at += size
     if spread >= 0:
         take_in(table, index.nodes, spread)
+
+
+@njit(cache=True, nogil=True)
+def _keep_best(best_label, best_value, n, labels, values):  # type: ignore[no-untyped-def]
+    k = len(best_label)
+    if k == 0:
+        return 0
+    for t in range(len(labels)):
+        if n < k or values[t] > best_value[k - 1]:
+            n = _keep_distinct(best_label, best_value, n, labels[t], values[t])
+    return n
 
 
 @njit(cache=True, nogil=True)

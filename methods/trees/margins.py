@@ -10,6 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from methods.trees.search_index import DENSE_CODE, GROUP
+
+
+BATCH = 32
+"""Documents whose margins are computed in one call."""
+
 
 class Documents(NamedTuple):
     """Rows of a matrix: used features by their number in the index, scaled, the bias last."""
@@ -24,8 +30,8 @@ class Workspace(NamedTuple):
 
     dense_at: np.ndarray  # uint64: where the dense rows that a document meets start
     dense_x: np.ndarray  # float32: the document's values there
-    sparse_row: np.ndarray  # int64
-    sparse_x: np.ndarray  # float32
+    group_at: np.ndarray  # uint64: the groups of the sparse rows
+    group_x: np.ndarray  # float32
     margins: np.ndarray  # float32
 
 
@@ -54,8 +60,8 @@ def gather(indptr, indices, data, scales, start, stop, number, bias):  # type: i
 
 
 @njit(cache=True, nogil=True)
-def workspace(documents, widest):  # type: ignore[no-untyped-def]
-    """Room for the longest document and the widest block."""
+def workspace(documents, widest, most_groups):  # type: ignore[no-untyped-def]
+    """Room for the longest document and a batch at the widest block."""
     longest = 0
     for i in range(len(documents.indptr) - 1):
         longest = max(longest, documents.indptr[i + 1] - documents.indptr[i])
@@ -63,9 +69,9 @@ def workspace(documents, widest):  # type: ignore[no-untyped-def]
     return Workspace(
         np.empty(longest, np.uint64),
         np.empty(longest, np.float32),
-        np.empty(longest, np.int64),
-        np.empty(longest, np.float32),
-        np.empty(widest, np.float32),
+        np.empty(longest * most_groups + 2, np.uint64),
+        np.empty(longest * most_groups + 2, np.float32),
+        np.empty(BATCH * (widest + GROUP), np.float32),
     )
 
 
@@ -84,65 +90,83 @@ def take_in(table, blocks, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _add_four(margins, width, dense, a0, a1, a2, a3, x0, x1, x2, x3):  # type: ignore[no-untyped-def]
+def _add_four(margins, m, width, dense, a0, a1, a2, a3, x0, x1, x2, x3):  # type: ignore[no-untyped-def]
     # Four rows at a time, so that the margins are loaded and stored a quarter as often; unsigned
     # indices let the compiler use vector instructions.
-    for t in range(np.uint64(width)):
-        margins[t] += (x0 * dense[a0 + t] + x1 * dense[a1 + t]) + (
+    for t in range(width):
+        margins[m + t] += (x0 * dense[a0 + t] + x1 * dense[a1 + t]) + (
             x2 * dense[a2 + t] + x3 * dense[a3 + t]
         )
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def block_margins(table, blocks, b, documents, i, work):  # type: ignore[no-untyped-def]
-    """Into ``work.margins``: document i with each target of block b, whose codes are in table."""
-    features, values = documents.features, documents.values
-    first, last = documents.indptr[i], documents.indptr[i + 1]
-    margins = work.margins
-    dense = blocks.dense
-    base = np.uint64(blocks.dense_start[b])
-    width = np.uint64(blocks.width[b])
-    if width == 2:  # all rows dense
+@njit(cache=True, nogil=True)
+def _margins_of_pairs(table, dense, indptr, features, values, ids, margins, stride):  # type: ignore[no-untyped-def]
+    """:func:`block_margins` for two targets, whose rows are all dense."""
+    for j in range(len(ids)):
         margin_0 = margin_1 = np.float32(0.0)
-        for p in range(first, last):
-            at = base + np.uint64(table[features[p]]) * np.uint64(2)
+        for p in range(np.uint64(indptr[ids[j]]), np.uint64(indptr[ids[j] + 1])):
+            at = np.uint64(table[np.uint64(features[p])] >> 16)
             margin_0 += values[p] * dense[at]
             margin_1 += values[p] * dense[at + np.uint64(1)]
-        margins[0] = margin_0
-        margins[1] = margin_1
-        return
+        margins[stride * j] = margin_0
+        margins[stride * j + 1] = margin_1
 
-    # The rows that the document meets, told apart without branches: these could not be predicted.
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def block_margins(table, blocks, b, documents, ids, work):  # type: ignore[no-untyped-def]
+    """Into ``work.margins``: up to BATCH documents with each target of block b.
+
+    The block's codes must be in ``table``. The margins of the j-th document begin at j times the
+    block's width and a GROUP. A batch a call, since to pass and take apart tuples costs time.
+    """
+    features, values, indptr = documents.features, documents.values, documents.indptr
+    margins, dense = work.margins, blocks.dense
+    width = np.uint64(blocks.width[b])
+    stride = width + np.uint64(GROUP)
+    if width == 2:
+        _margins_of_pairs(table, dense, indptr, features, values, ids, margins, np.int64(stride))
+        return
     dense_at, dense_x = work.dense_at, work.dense_x
-    sparse_row, sparse_x = work.sparse_row, work.sparse_x
-    n_dense_rows = blocks.n_dense[b]
-    sparse_base = blocks.row_indptr[b] - n_dense_rows - 1
-    n_dense = 0
-    n_sparse = 0
-    for p in range(first, last):
-        code = np.int64(table[features[p]])
-        x = values[p]
-        dense_at[n_dense] = base + np.uint64(code) * width
-        dense_x[n_dense] = x
-        n_dense += (code > 0) & (code <= n_dense_rows)
-        sparse_row[n_sparse] = sparse_base + code
-        sparse_x[n_sparse] = x
-        n_sparse += code > n_dense_rows
-    for _ in range(3):  # to a multiple of four
-        if n_dense % 4:
-            dense_at[n_dense] = base
+    group_at, group_x = work.group_at, work.group_x
+    weights, places = blocks.weights, blocks.places
+    one, half = np.uint64(1), np.uint64(GROUP)
+    margins[: np.uint64(len(ids)) * stride] = 0.0
+    for j in range(len(ids)):
+        m = np.uint64(j) * stride
+        # The rows that the document meets, told apart without branches: none could be predicted.
+        n_dense = np.uint64(0)
+        n_groups = np.uint64(0)
+        for p in range(np.uint64(indptr[ids[j]]), np.uint64(indptr[ids[j] + 1])):
+            code = np.uint64(table[np.uint64(features[p])])
+            x = values[p]
+            at = code >> np.uint64(16)
+            groups = code & np.uint64(0xFFFF)
+            is_dense = groups == np.uint64(DENSE_CODE)
+            dense_at[n_dense] = at
+            dense_x[n_dense] = x
+            n_dense += np.uint64(is_dense)
+            groups = np.uint64(0) if is_dense else groups
+            for g in range(np.uint64(2)):
+                group_at[n_groups + g] = at + g
+                group_x[n_groups + g] = x
+            for g in range(np.uint64(2), groups):
+                group_at[n_groups + g] = at + g
+                group_x[n_groups + g] = x
+            n_groups += groups
+        while n_dense & np.uint64(3):
+            dense_at[n_dense] = dense_at[0]
             dense_x[n_dense] = 0.0
-            n_dense += 1
-    margins[:width] = 0.0
-    for j in range(0, n_dense, 4):
-        _add_four(
-            margins, width, dense,
-            dense_at[j], dense_at[j + 1], dense_at[j + 2], dense_at[j + 3],
-            dense_x[j], dense_x[j + 1], dense_x[j + 2], dense_x[j + 3],
-        )  # fmt: skip
-    places, weights = blocks.places, blocks.values
-    for j in range(n_sparse):
-        row = sparse_row[j]
-        x = sparse_x[j]
-        for e in range(blocks.entry_indptr[row], blocks.entry_indptr[row + 1]):
-            margins[np.uint64(places[e])] += x * weights[e]
+            n_dense += one
+        for r in range(np.uint64(0), n_dense, np.uint64(4)):
+            _add_four(
+                margins, m, width, dense,
+                dense_at[r], dense_at[r + one], dense_at[r + one + one],
+                dense_at[r + one + one + one],
+                dense_x[r], dense_x[r + one], dense_x[r + one + one],
+                dense_x[r + one + one + one],
+            )  # fmt: skip
+        for g in range(n_groups):
+            at = group_at[g] * (half + half)
+            x = group_x[g]
+            for c in range(half):
+                margins[m + np.uint64(places[at + half + c])] += x * weights[at + c]

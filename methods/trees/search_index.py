@@ -15,30 +15,35 @@ from numba import njit
 
 from methods.trees.label_tree import Forest
 
-DENSE_SHARE = 4
+DENSE_SHARE = 8
 """A row is made dense if at least one target in so many uses it."""
 HEAD_NODES = 32
 """The head of a tree ends before the first level with more inner nodes than this."""
 
 
+GROUP = 4
+"""Entries of a sparse row that are stored side by side; a short row is padded."""
+DENSE_CODE = 0xFFFF
+"""The lower half of the code of a dense row."""
+
+
 class Blocks(NamedTuple):
     """Weights of blocks of classifiers; rows ``row_indptr[b]:row_indptr[b + 1]`` are block b's.
 
-    A row's code is its number among the block's dense rows (from 1; row 0 is all zero), or, past
-    ``n_dense[b]``, that many and its number in the block (from 1). Dense rows lie from
-    ``dense_start[b]`` on, ``width[b]`` values each.
+    A row's code is, times 2^16, where it is stored, plus DENSE_CODE or the number of its groups.
+    A dense row is ``width[b]`` values in ``dense``. Group g of a sparse row is GROUP weights from
+    ``weights[2 * GROUP * g]`` on and their places right after them in ``places``, a view of the
+    same memory: a group is read at once. Padding has weight 0 at places past the width.
     """
 
     width: np.ndarray  # int64[blocks]
-    n_dense: np.ndarray  # int64[blocks]
-    dense_start: np.ndarray  # int64[blocks]
-    dense: np.ndarray  # float32
     row_indptr: np.ndarray  # int64[blocks + 1]
     features: np.ndarray  # int32[rows], as numbered by SearchIndex.number
-    codes: np.ndarray  # int32[rows]
-    entry_indptr: np.ndarray  # int64[rows + 1]
+    codes: np.ndarray  # int64[rows]
+    dense: np.ndarray  # float32; starts with zeros
+    weights: np.ndarray  # float32
     places: np.ndarray  # int32
-    values: np.ndarray  # float32
+    most_groups: int  # in a row
 
 
 class SearchIndex(NamedTuple):
@@ -54,7 +59,7 @@ class SearchIndex(NamedTuple):
     targets: np.ndarray
     nodes: Blocks  # a block a node; empty for nodes of the head
     head: Blocks  # one block
-    head_codes: np.ndarray  # int32[n_used]: the code of each feature's row in the head
+    head_codes: np.ndarray  # int64[n_used]: the code of each feature's row in the head
     head_start: np.ndarray  # int64[nodes]: the node's first column in the head, or -1
     leaf_of: np.ndarray  # int32[trees, n_labels]: the leaf that holds a label, or -1
     place_of: np.ndarray  # int32[trees, n_labels]: its place in that leaf
@@ -82,7 +87,7 @@ def build(forest: Forest) -> SearchIndex:
         forest.values,
     )
     head, head_start = _join_head(forest, head_nodes, features)
-    head_codes = np.zeros(n_used, np.int32)
+    head_codes = np.zeros(n_used, np.int64)
     head_codes[head.features] = head.codes
     leaf_of, place_of = _places_of_labels(forest)
     return SearchIndex(
@@ -170,45 +175,56 @@ def _blocks(
     values: np.ndarray,
 ) -> Blocks:
     width = np.where(n_targets > 2, -(-n_targets // 8) * 8, np.where(n_targets > 0, 2, 0))
-    codes, n_dense = _row_codes(n_targets, row_indptr, entry_indptr)
-    ends = np.cumsum(np.where(n_targets > 0, (n_dense + 1) * width, 0))
-    dense_start = np.concatenate([[0], ends[:-1]]).astype(np.int64)
-    dense = np.zeros(int(ends[-1]) if len(ends) else 0, np.float32)
-    _fill(dense, dense_start, width, n_dense, codes, row_indptr, entry_indptr, places, values)
-    return Blocks(
-        width.astype(np.int64), n_dense, dense_start, dense, row_indptr, features, codes,
-        entry_indptr, places, values,
-    )  # fmt: skip
+    codes, n_dense, n_groups, most_groups = _row_codes(n_targets, width, row_indptr, entry_indptr)
+    dense = np.zeros(n_dense, np.float32)
+    weights = np.zeros(2 * GROUP * n_groups, np.float32)
+    stored_places = weights.view(np.int32)
+    _fill(dense, weights, stored_places, width, codes, row_indptr, entry_indptr, places, values)
+    return Blocks(width, row_indptr, features, codes, dense, weights, stored_places, most_groups)
 
 
 @njit(cache=True, nogil=True)
-def _row_codes(n_targets, row_indptr, entry_indptr):  # type: ignore[no-untyped-def]
-    codes = np.zeros(row_indptr[-1], np.int32)
-    n_dense = np.zeros(len(n_targets), np.int64)
+def _row_codes(n_targets, width, row_indptr, entry_indptr):  # type: ignore[no-untyped-def]
+    """The rows' codes, the room for dense values and for groups, the most groups in a row."""
+    codes = np.zeros(row_indptr[-1], np.int64)
+    n_dense = 8  # zeros, which code 0 of a pair points to
+    n_groups = 0
+    most_groups = 1
     for b in range(len(n_targets)):
         if n_targets[b] == 0:
             continue
-        first, last = row_indptr[b], row_indptr[b + 1]
-        for r in range(first, last):
+        for r in range(row_indptr[b], row_indptr[b + 1]):
             used = entry_indptr[r + 1] - entry_indptr[r]
-            if n_targets[b] <= 2 or used * DENSE_SHARE >= n_targets[b]:
-                n_dense[b] += 1
-                codes[r] = n_dense[b]
-        for r in range(first, last):
-            if codes[r] == 0:
-                codes[r] = n_dense[b] + 1 + r - first
-    return codes, n_dense
+            groups = -(-used // GROUP)
+            if n_targets[b] <= 2 or used * DENSE_SHARE >= n_targets[b] or groups >= DENSE_CODE:
+                codes[r] = (n_dense << 16) + DENSE_CODE
+                n_dense += width[b]
+            else:
+                codes[r] = (n_groups << 16) + groups
+                n_groups += groups
+                most_groups = max(most_groups, groups)
+    return codes, n_dense, n_groups, most_groups
 
 
 @njit(cache=True, nogil=True)
 def _fill(  # type: ignore[no-untyped-def]
-    dense, dense_start, width, n_dense, codes, row_indptr, entry_indptr, places, values
+    dense, weights, stored_places, width, codes, row_indptr, entry_indptr, places, values
 ):
     for b in range(len(width)):
         if width[b] == 0:
             continue
         for r in range(row_indptr[b], row_indptr[b + 1]):
-            if codes[r] <= n_dense[b]:
-                at = dense_start[b] + codes[r] * width[b]
-                for e in range(entry_indptr[r], entry_indptr[r + 1]):
+            at = codes[r] >> 16
+            first, last = entry_indptr[r], entry_indptr[r + 1]
+            if codes[r] & 0xFFFF == DENSE_CODE:
+                for e in range(first, last):
                     dense[at + places[e]] = values[e]
+                continue
+            for c in range((codes[r] & 0xFFFF) * GROUP):
+                to = (at + c // GROUP) * 2 * GROUP + c % GROUP
+                if first + c < last:
+                    weights[to] = values[first + c]
+                    stored_places[to + GROUP] = places[first + c]
+                else:
+                    # Places of their own, so that no sum waits for another.
+                    stored_places[to + GROUP] = width[b] + c % GROUP

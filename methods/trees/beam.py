@@ -71,7 +71,8 @@ def _search_rows(index, documents, beam, discount, out_labels, out_scores):  # t
     node, score, held = _through_head(index, documents, beam, discount, work)
     while _one_level(index, documents, discount, node, score, held, table, work):
         pass
-    beams = Beams(node, score * discount, held)
+    score *= discount
+    beams = Beams(node, score, np.exp(score), held)
     best_labels(index, documents, beams, out_labels.shape[1], table, work, out_labels, out_scores)
 
 

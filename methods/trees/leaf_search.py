@@ -27,6 +27,7 @@ class Beams(NamedTuple):
 
     node: np.ndarray  # int64[queries, beam]
     score: np.ndarray  # float32: log probability before the leaf, discounted
+    bound: np.ndarray  # float32: its exponential, which no label of the leaf exceeds
     held: np.ndarray  # int64[queries]
 
 
@@ -39,6 +40,7 @@ class Opened(NamedTuple):
     best_label: np.ndarray  # int32[documents, k]
     best_value: np.ndarray  # float32[documents, k]: largest in any tree, falling
     n_best: np.ndarray  # int64[documents]
+    front: np.ndarray  # int64[queries]: how many leaves were opened in order
 
 
 @njit(cache=True, nogil=True)
@@ -60,63 +62,65 @@ def by_node(node, query, slot, n, n_nodes):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def best_labels(index, documents, beams, k, table, work, out_labels, out_scores):  # type: ignore[no-untyped-def]
     """Write the k labels of largest mean score into rows that are padded already."""
-    n_trees = len(index.roots)
     n_documents = len(documents.indptr) - 1
     width = beams.node.shape[1]
     pruned = k <= PRUNED_K
     opened = _nothing_opened(index, beams, n_documents, k if pruned else 0)
-    room = 0
-    for q in range(len(beams.held)):
-        room += beams.held[q]
+    room = beams.held.sum()
     query = np.empty(room, np.int64)
     slot = np.empty(room, np.int64)
-    front = np.zeros(len(beams.held), np.int64)  # leaves opened in order
     closed = np.zeros(n_documents, np.bool_)
-    slot_of = np.full(len(index.leaf), -1, np.int32)
     limit = 1 if pruned else width
     while True:
-        n_wanted = 0
-        for i in range(n_documents):
-            if not closed[i]:
-                added = _want(
-                    index, beams, opened, i, k, limit, front, slot_of, query[n_wanted:],
-                    slot[n_wanted:], closed,
-                )  # fmt: skip
-                n_wanted += added
+        n_wanted = _wanted(index, beams, opened, k, limit, query, slot, closed)
         if n_wanted == 0:
             break
         _open(index, documents, beams, opened, query, slot, n_wanted, table, work)
         limit = min(2 * limit, width)
+    _select(index, beams, opened, k, out_labels, out_scores)
 
-    totals = np.zeros(index.n_labels, np.float64)
-    seen = np.zeros(index.n_labels, np.bool_)
-    candidates = np.empty(index.n_labels, np.int32)
-    for i in range(n_documents):
-        _note_slots(beams, i, n_trees, slot_of)
-        least = _least_total(index, opened, i, k, slot_of)
+
+@njit(cache=True, nogil=True)
+def _select(index, beams, opened, k, out_labels, out_scores):  # type: ignore[no-untyped-def]
+    """The best of the labels in opened leaves."""
+    n_trees, n_labels = index.leaf_of.shape
+    targets, target_indptr = index.targets, index.target_indptr
+    leaf_of, place_of = index.leaf_of, index.place_of
+    node, held = beams.node, beams.held
+    start, done, values = opened.start, opened.done, opened.values
+    best_label, n_best = opened.best_label, opened.n_best
+    slot_of = np.full(len(index.leaf) + 1, -1, np.int32)  # the last for "no leaf", -1
+    totals = np.zeros(n_labels, np.float64)
+    seen = np.zeros(n_labels, np.bool_)
+    candidates = np.empty(n_labels, np.int32)
+    for i in range(len(out_labels)):
+        first = i * n_trees
+        _note_slots(node, held, first, n_trees, slot_of)
+        least = 0.0
+        if n_best[i] == k:
+            least = _least_total(
+                leaf_of, place_of, slot_of, start, done, values, first, best_label[i]
+            )
         # A total of that much needs a tree with a share of it.
         cut = np.float32(np.log(least / n_trees) - SLACK) if least > 0.0 else np.float32(-np.inf)
         n_candidates = 0
-        for q in range(i * n_trees, (i + 1) * n_trees):
-            for s in range(beams.held[q]):
-                if not opened.done[q, s]:
+        for q in range(first, first + n_trees):
+            for s in range(held[q]):
+                if not done[q, s]:
                     continue
-                v = beams.node[q, s]
-                first = index.target_indptr[v]
-                for t in range(index.target_indptr[v + 1] - first):
-                    if opened.values[opened.start[q, s] + t] >= cut:
-                        label = index.targets[first + t]
-                        if not seen[label]:
-                            seen[label] = True
-                            candidates[n_candidates] = label
-                            n_candidates += 1
+                begin = target_indptr[node[q, s]]
+                for t in range(target_indptr[node[q, s] + 1] - begin):
+                    if values[start[q, s] + t] >= cut and not seen[targets[begin + t]]:
+                        seen[targets[begin + t]] = True
+                        candidates[n_candidates] = targets[begin + t]
+                        n_candidates += 1
         for c in range(n_candidates):
             label = candidates[c]
             seen[label] = False
-            known, _ = _known_and_possible(index, beams, opened, i, label, slot_of)
+            known = _known(leaf_of, place_of, slot_of, start, done, values, first, label)
             totals[label] = known / n_trees
         best_of(totals, candidates[:n_candidates], out_labels[i], out_scores[i])
-        _forget_slots(beams, i, n_trees, slot_of)
+        _forget_slots(node, held, first, n_trees, slot_of)
 
 
 @njit(cache=True, nogil=True)
@@ -136,6 +140,7 @@ def _nothing_opened(index, beams, n_documents, k):  # type: ignore[no-untyped-de
         np.empty((n_documents, k), np.int32),
         np.empty((n_documents, k), np.float32),
         np.zeros(n_documents, np.int64),
+        np.zeros(n_queries, np.int64),
     )
 
 
@@ -222,126 +227,132 @@ def _keep_distinct(labels, values, n, label, value):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True)
-def _note_slots(beams, i, n_trees, slot_of):  # type: ignore[no-untyped-def]
-    for q in range(i * n_trees, (i + 1) * n_trees):
-        for s in range(beams.held[q]):
-            slot_of[beams.node[q, s]] = s
+def _note_slots(node, held, first, n_trees, slot_of):  # type: ignore[no-untyped-def]
+    """Write the places of a document's leaves in its beams into a table by leaf."""
+    for q in range(first, first + n_trees):
+        for s in range(held[q]):
+            slot_of[node[q, s]] = s
 
 
 @njit(cache=True, nogil=True)
-def _forget_slots(beams, i, n_trees, slot_of):  # type: ignore[no-untyped-def]
-    for q in range(i * n_trees, (i + 1) * n_trees):
-        for s in range(beams.held[q]):
-            slot_of[beams.node[q, s]] = -1
+def _forget_slots(node, held, first, n_trees, slot_of):  # type: ignore[no-untyped-def]
+    for q in range(first, first + n_trees):
+        for s in range(held[q]):
+            slot_of[node[q, s]] = -1
 
 
 @njit(cache=True, nogil=True)
-def _known_and_possible(index, beams, opened, i, label, slot_of):  # type: ignore[no-untyped-def]
-    """A label's total over the opened leaves, and a bound of its total if all were opened."""
-    n_trees = len(index.roots)
-    known = 0.0
-    possible = 0.0
-    for t in range(n_trees):
-        v = index.leaf_of[t, label]
-        s = slot_of[v] if v >= 0 else -1
-        if s < 0:
-            continue
-        q = i * n_trees + t
-        if opened.done[q, s]:
-            value = np.float64(np.exp(opened.values[opened.start[q, s] + index.place_of[t, label]]))
-            known += value
-            possible += value
-        else:
-            possible += np.float64(np.exp(beams.score[q, s]))
-    return known, possible
+def _known(leaf_of, place_of, slot_of, start, done, values, first, label):  # type: ignore[no-untyped-def]
+    """A label's total over the opened leaves."""
+    total = 0.0
+    for t in range(len(leaf_of)):
+        s = slot_of[leaf_of[t, label]]
+        if s >= 0 and done[first + t, s]:
+            total += np.exp(values[start[first + t, s] + place_of[t, label]])
+    return total
 
 
 @njit(cache=True, nogil=True)
-def _least_total(index, opened, i, k, slot_of):  # type: ignore[no-untyped-def]
-    """A total that at least k labels are known to reach."""
-    if k > opened.best_label.shape[1] or opened.n_best[i] < k:
-        return 0.0
-    n_trees = len(index.roots)
+def _unknown(leaf_of, slot_of, done, bound, first, label):  # type: ignore[no-untyped-def]
+    """What a label's leaves that are not opened yet can add at most."""
+    total = 0.0
+    for t in range(len(leaf_of)):
+        s = slot_of[leaf_of[t, label]]
+        if s >= 0 and not done[first + t, s]:
+            total += bound[first + t, s]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _least_total(leaf_of, place_of, slot_of, start, done, values, first, labels):  # type: ignore[no-untyped-def]
+    """A total that all of the given labels are known to reach."""
     least = np.inf
-    for j in range(k):
-        label = opened.best_label[i, j]
-        known = 0.0
-        for t in range(n_trees):
-            v = index.leaf_of[t, label]
-            s = slot_of[v] if v >= 0 else -1
-            q = i * n_trees + t
-            if s >= 0 and opened.done[q, s]:
-                known += np.exp(opened.values[opened.start[q, s] + index.place_of[t, label]])
+    for label in labels:
+        known = _known(leaf_of, place_of, slot_of, start, done, values, first, label)
         least = min(least, known)
     return least * (1.0 - SLACK)
 
 
 @njit(cache=True, nogil=True)
-def _once(query, slot, n, q, s):  # type: ignore[no-untyped-def]
-    """Append a pair unless it is there; returns how many there are."""
-    for j in range(n):
+def _wanted(index, beams, opened, k, limit, query, slot, closed):  # type: ignore[no-untyped-def]
+    """The leaves to be opened next, as pairs of query and slot, and how many they are.
+
+    No more than ``limit`` leaves of a beam are opened in order. A document is closed when only
+    labels that are known already can be among its best.
+    """
+    n_trees = len(index.roots)
+    leaf_of, place_of = index.leaf_of, index.place_of
+    targets, target_indptr = index.targets, index.target_indptr
+    node, held, bound = beams.node, beams.held, beams.bound
+    start, done, values, front = opened.start, opened.done, opened.values, opened.front
+    best_label, n_best = opened.best_label, opened.n_best
+    slot_of = np.full(len(index.leaf) + 1, -1, np.int32)  # the last for "no leaf", -1
+    n = 0
+    for i in range(len(closed)):
+        if closed[i]:
+            continue
+        first = i * n_trees
+        _note_slots(node, held, first, n_trees, slot_of)
+        least = 0.0
+        if n_best[i] == k:
+            least = _least_total(
+                leaf_of, place_of, slot_of, start, done, values, first, best_label[i]
+            )
+        # What a label in no opened leaf can reach: the best closed leaf in each tree.
+        reach = 0.0
+        for q in range(first, first + n_trees):
+            if front[q] < held[q]:
+                reach += bound[q, front[q]]
+        before = n
+        if reach >= least:
+            for q in range(first, first + n_trees):
+                others = reach - bound[q, front[q]] if front[q] < held[q] else reach
+                while (
+                    front[q] < min(limit, held[q])
+                    and (others + bound[q, front[q]]) * (1.0 + SLACK) >= least
+                ):
+                    query[n] = q
+                    slot[n] = front[q]
+                    n += 1
+                    front[q] += 1
+            closed[i] = n == before  # all are open
+        else:
+            # Their leaves in the other trees complete the known labels.
+            closed[i] = True
+            for q in range(first, first + n_trees):
+                others = reach - bound[q, front[q]] if front[q] < held[q] else reach
+                # A label whose best tree is this one reaches at most n_trees times its score
+                # here and, where its leaf is closed, the bound of that tree.
+                share = (least - others) / n_trees
+                cut = np.float32(np.log(share) - SLACK) if share > 0.0 else np.float32(-np.inf)
+                for s in range(front[q]):
+                    begin = target_indptr[node[q, s]]
+                    for t in range(target_indptr[node[q, s] + 1] - begin):
+                        if values[start[q, s] + t] < cut:
+                            continue
+                        label = targets[begin + t]
+                        missing = _unknown(leaf_of, slot_of, done, bound, first, label)
+                        if missing == 0.0:
+                            continue
+                        known = _known(
+                            leaf_of, place_of, slot_of, start, done, values, first, label
+                        )
+                        if known + missing < least:
+                            continue
+                        for tree in range(n_trees):
+                            other = slot_of[leaf_of[tree, label]]
+                            if other >= 0 and not done[first + tree, other]:
+                                n = _once(query, slot, before, n, first + tree, other)
+        _forget_slots(node, held, first, n_trees, slot_of)
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _once(query, slot, before, n, q, s):  # type: ignore[no-untyped-def]
+    """Append a pair unless it is there from ``before`` on; returns how many there are."""
+    for j in range(before, n):
         if query[j] == q and slot[j] == s:
             return n
     query[n] = q
     slot[n] = s
     return n + 1
-
-
-@njit(cache=True, nogil=True)
-def _want(  # type: ignore[no-untyped-def]
-    index, beams, opened, i, k, limit, front, slot_of, query, slot, closed
-):
-    """The leaves that document i should open next; closes it when no round can follow."""
-    n_trees = len(index.roots)
-    first = i * n_trees
-    _note_slots(beams, i, n_trees, slot_of)
-    least = _least_total(index, opened, i, k, slot_of)
-    # What a label that is in no opened leaf can reach at most: the best closed leaf in each tree.
-    bound = 0.0
-    for q in range(first, first + n_trees):
-        if front[q] < beams.held[q]:
-            bound += np.exp(beams.score[q, front[q]])
-    added = 0
-    if bound >= least:
-        for q in range(first, first + n_trees):
-            if front[q] == beams.held[q]:
-                continue
-            others = bound - np.exp(beams.score[q, front[q]])
-            while (
-                front[q] < min(limit, beams.held[q])
-                and (others + np.exp(beams.score[q, front[q]])) * (1.0 + SLACK) >= least
-            ):
-                query[added] = q
-                slot[added] = front[q]
-                added += 1
-                front[q] += 1
-        closed[i] = added == 0  # all are open
-    else:
-        # Only known labels can be among the best; their leaves in the other trees complete them.
-        closed[i] = True
-        for q in range(first, first + n_trees):
-            others = bound
-            if front[q] < beams.held[q]:
-                others -= np.exp(beams.score[q, front[q]])
-            # A label whose best tree is this one reaches at most n_trees times its score here
-            # and, where its leaf is closed, the bound of that tree.
-            share = (least - others) / n_trees
-            cut = np.log(share) - SLACK if share > 0.0 else -np.inf
-            for s in range(front[q]):
-                v = beams.node[q, s]
-                at = opened.start[q, s]
-                begin = index.target_indptr[v]
-                for t in range(index.target_indptr[v + 1] - begin):
-                    if opened.values[at + t] < cut:
-                        continue
-                    label = index.targets[begin + t]
-                    _, possible = _known_and_possible(index, beams, opened, i, label, slot_of)
-                    if possible < least:
-                        continue
-                    for tree in range(n_trees):
-                        leaf = index.leaf_of[tree, label]
-                        other = slot_of[leaf] if leaf >= 0 else -1
-                        if other >= 0 and not opened.done[first + tree, other]:
-                            added = _once(query, slot, added, first + tree, other)
-    _forget_slots(beams, i, n_trees, slot_of)
-    return added

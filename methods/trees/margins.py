@@ -12,7 +12,6 @@ from numba import njit
 
 from methods.trees.search_index import DENSE_CODE, GROUP
 
-
 BATCH = 32
 """Documents whose margins are computed in one call."""
 

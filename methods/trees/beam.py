@@ -67,7 +67,7 @@ def _search_rows(index, documents, beam, discount, out_labels, out_scores):  # t
     widest = max(index.nodes.width.max(), index.head.width[0])
     most_groups = max(index.nodes.most_groups, index.head.most_groups)
     work = workspace(documents, widest, most_groups)
-    table = np.zeros(index.n_used, np.int64)
+    table = np.zeros(index.n_used, np.uint32)
     node, score, held = _through_head(index, documents, beam, discount, work)
     while _one_level(index, documents, discount, node, score, held, table, work):
         pass

@@ -18,6 +18,8 @@ from methods.trees.topk import best_of
 
 PRUNED_K = 64
 """For more labels than this all leaves are opened: few could be left out."""
+FIRST, GROWTH = 2, 3
+"""Leaves of a beam opened in the first round, and by how much the limit grows in each round."""
 SLACK = 1e-5
 """Relative; bounds are compared with more tolerance than float32 rounding needs."""
 
@@ -36,7 +38,9 @@ class Opened(NamedTuple):
 
     start: np.ndarray  # int64[queries, beam]: where a leaf's values begin
     done: np.ndarray  # bool[queries, beam]
-    values: np.ndarray  # float32
+    values: np.ndarray  # float32, room for all leaves; filled in the order they are opened, so
+    # that memory that is not needed is never touched
+    filled: np.ndarray  # int64[1]
     best_label: np.ndarray  # int32[documents, k]
     best_value: np.ndarray  # float32[documents, k]: largest in any tree, falling
     n_best: np.ndarray  # int64[documents]
@@ -70,13 +74,13 @@ def best_labels(index, documents, beams, k, table, work, out_labels, out_scores)
     query = np.empty(room, np.int64)
     slot = np.empty(room, np.int64)
     closed = np.zeros(n_documents, np.bool_)
-    limit = 1 if pruned else width
+    limit = min(FIRST, width) if pruned else width
     while True:
         n_wanted = _wanted(index, beams, opened, k, limit, query, slot, closed)
         if n_wanted == 0:
             break
         _open(index, documents, beams, opened, query, slot, n_wanted, table, work)
-        limit = min(2 * limit, width)
+        limit = min(GROWTH * limit, width)
     _select(index, beams, opened, k, out_labels, out_scores)
 
 
@@ -126,17 +130,16 @@ def _select(index, beams, opened, k, out_labels, out_scores):  # type: ignore[no
 @njit(cache=True, nogil=True)
 def _nothing_opened(index, beams, n_documents, k):  # type: ignore[no-untyped-def]
     n_queries, width = beams.node.shape
-    start = np.zeros((n_queries, width), np.int64)
-    at = 0
+    room = 0
     for q in range(n_queries):
         for s in range(beams.held[q]):
-            start[q, s] = at
             v = beams.node[q, s]
-            at += index.target_indptr[v + 1] - index.target_indptr[v]
+            room += index.target_indptr[v + 1] - index.target_indptr[v]
     return Opened(
-        start,
+        np.zeros((n_queries, width), np.int64),
         np.zeros((n_queries, width), np.bool_),
-        np.empty(at, np.float32),
+        np.empty(room, np.float32),
+        np.zeros(1, np.int64),
         np.empty((n_documents, k), np.int32),
         np.empty((n_documents, k), np.float32),
         np.zeros(n_documents, np.int64),
@@ -173,6 +176,8 @@ def _open(index, documents, beams, opened, query, slot, n, table, work):  # type
         for j in range(size):
             q, s = query[order[at + j]], slot[order[at + j]]
             done[q, s] = True
+            start[q, s] = opened.filled[0]
+            opened.filled[0] += len(labels)
             values = opened.values[start[q, s] : start[q, s] + len(labels)]
             _log_scores(values, work.margins[j * stride :], beams.score[q, s])
             i = ids[j]

@@ -10,10 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from methods.trees.search_index import DENSE_CODE, GROUP
+from methods.trees.search_index import CODE_BITS, DENSE_CODE, GROUP
 
 BATCH = 32
 """Documents whose margins are computed in one call."""
+FREE_GROUPS = 4
+"""So many groups of a row are listed in any case, and the surplus overwritten."""
+ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
 class Documents(NamedTuple):
@@ -27,9 +30,9 @@ class Documents(NamedTuple):
 class Workspace(NamedTuple):
     """What :func:`block_margins` needs besides its input, allocated once for many calls."""
 
-    dense_at: np.ndarray  # uint64: where the dense rows that a document meets start
+    dense_row: np.ndarray  # uint32: the dense rows that a document meets
     dense_x: np.ndarray  # float32: the document's values there
-    group_at: np.ndarray  # uint64: the groups of the sparse rows
+    group: np.ndarray  # uint32: the groups of the sparse rows
     group_x: np.ndarray  # float32
     margins: np.ndarray  # float32
 
@@ -66,10 +69,10 @@ def workspace(documents, widest, most_groups):  # type: ignore[no-untyped-def]
         longest = max(longest, documents.indptr[i + 1] - documents.indptr[i])
     longest += 4
     return Workspace(
-        np.empty(longest, np.uint64),
+        np.empty(longest, np.uint32),
         np.empty(longest, np.float32),
-        np.empty(longest * most_groups + 2, np.uint64),
-        np.empty(longest * most_groups + 2, np.float32),
+        np.empty(longest * most_groups + FREE_GROUPS, np.uint32),
+        np.empty(longest * most_groups + FREE_GROUPS, np.float32),
         np.empty(BATCH * (widest + GROUP), np.float32),
     )
 
@@ -99,14 +102,14 @@ def _add_four(margins, m, width, dense, a0, a1, a2, a3, x0, x1, x2, x3):  # type
 
 
 @njit(cache=True, nogil=True)
-def _margins_of_pairs(table, dense, indptr, features, values, ids, margins, stride):  # type: ignore[no-untyped-def]
+def _margins_of_pairs(table, dense, base, indptr, features, values, ids, margins, stride):  # type: ignore[no-untyped-def]
     """:func:`block_margins` for two targets, whose rows are all dense."""
     for j in range(len(ids)):
         margin_0 = margin_1 = np.float32(0.0)
         for p in range(np.uint64(indptr[ids[j]]), np.uint64(indptr[ids[j] + 1])):
-            at = np.uint64(table[np.uint64(features[p])] >> 16)
+            at = base + np.uint64(table[np.uint64(features[p])] >> CODE_BITS) * TWO
             margin_0 += values[p] * dense[at]
-            margin_1 += values[p] * dense[at + np.uint64(1)]
+            margin_1 += values[p] * dense[at + ONE]
         margins[stride * j] = margin_0
         margins[stride * j + 1] = margin_1
 
@@ -122,13 +125,17 @@ def block_margins(table, blocks, b, documents, ids, work):  # type: ignore[no-un
     margins, dense = work.margins, blocks.dense
     width = np.uint64(blocks.width[b])
     stride = width + np.uint64(GROUP)
+    dense_base = np.uint64(blocks.dense_start[b])
+    group_base = np.uint64(blocks.group_start[b])
     if width == 2:
-        _margins_of_pairs(table, dense, indptr, features, values, ids, margins, np.int64(stride))
+        _margins_of_pairs(
+            table, dense, dense_base, indptr, features, values, ids, margins, np.int64(stride)
+        )
         return
-    dense_at, dense_x = work.dense_at, work.dense_x
-    group_at, group_x = work.group_at, work.group_x
+    dense_row, dense_x = work.dense_row, work.dense_x
+    group, group_x = work.group, work.group_x
     weights, places = blocks.weights, blocks.places
-    one, half = np.uint64(1), np.uint64(GROUP)
+    half = np.uint64(GROUP)
     margins[: np.uint64(len(ids)) * stride] = 0.0
     for j in range(len(ids)):
         m = np.uint64(j) * stride
@@ -136,36 +143,37 @@ def block_margins(table, blocks, b, documents, ids, work):  # type: ignore[no-un
         n_dense = np.uint64(0)
         n_groups = np.uint64(0)
         for p in range(np.uint64(indptr[ids[j]]), np.uint64(indptr[ids[j] + 1])):
-            code = np.uint64(table[np.uint64(features[p])])
+            code = np.uint32(table[np.uint64(features[p])])
             x = values[p]
-            at = code >> np.uint64(16)
-            groups = code & np.uint64(0xFFFF)
-            is_dense = groups == np.uint64(DENSE_CODE)
-            dense_at[n_dense] = at
+            number = np.uint32(code >> np.uint32(CODE_BITS))
+            kind = np.uint32(code & np.uint32(DENSE_CODE))
+            is_dense = kind == np.uint32(DENSE_CODE)
+            dense_row[n_dense] = number
             dense_x[n_dense] = x
             n_dense += np.uint64(is_dense)
-            groups = np.uint64(0) if is_dense else groups
-            for g in range(np.uint64(2)):
-                group_at[n_groups + g] = at + g
+            kind = np.uint64(0) if is_dense else np.uint64(kind)
+            for g in range(np.uint64(FREE_GROUPS)):
+                group[n_groups + g] = number + np.uint32(g)
                 group_x[n_groups + g] = x
-            for g in range(np.uint64(2), groups):
-                group_at[n_groups + g] = at + g
+            for g in range(np.uint64(FREE_GROUPS), kind):
+                group[n_groups + g] = number + np.uint32(g)
                 group_x[n_groups + g] = x
-            n_groups += groups
-        while n_dense & np.uint64(3):
-            dense_at[n_dense] = dense_at[0]
+            n_groups += kind
+        while n_dense & (FOUR - ONE):
+            dense_row[n_dense] = dense_row[0]
             dense_x[n_dense] = 0.0
-            n_dense += one
-        for r in range(np.uint64(0), n_dense, np.uint64(4)):
+            n_dense += ONE
+        for r in range(np.uint64(0), n_dense, FOUR):
             _add_four(
                 margins, m, width, dense,
-                dense_at[r], dense_at[r + one], dense_at[r + one + one],
-                dense_at[r + one + one + one],
-                dense_x[r], dense_x[r + one], dense_x[r + one + one],
-                dense_x[r + one + one + one],
+                dense_base + dense_row[r] * width,
+                dense_base + dense_row[r + ONE] * width,
+                dense_base + dense_row[r + TWO] * width,
+                dense_base + dense_row[r + THREE] * width,
+                dense_x[r], dense_x[r + ONE], dense_x[r + TWO], dense_x[r + THREE],
             )  # fmt: skip
         for g in range(n_groups):
-            at = group_at[g] * (half + half)
+            at = (group_base + group[g]) * (half + half)
             x = group_x[g]
             for c in range(half):
                 margins[m + np.uint64(places[at + half + c])] += x * weights[at + c]

@@ -15,7 +15,7 @@ from numba import njit
 
 from methods.trees.label_tree import Forest
 
-DENSE_SHARE = 8
+DENSE_SHARE = 5
 """A row is made dense if at least one target in so many uses it."""
 HEAD_NODES = 32
 """The head of a tree ends before the first level with more inner nodes than this."""
@@ -23,24 +23,31 @@ HEAD_NODES = 32
 
 GROUP = 4
 """Entries of a sparse row that are stored side by side; a short row is padded."""
-DENSE_CODE = 0xFFFF
-"""The lower half of the code of a dense row."""
+CODE_BITS = 6
+"""Lower bits of a row's code, which say how many groups it has or that it is dense."""
+DENSE_CODE = (1 << CODE_BITS) - 1
+"""These bits of a dense row."""
 
 
 class Blocks(NamedTuple):
     """Weights of blocks of classifiers; rows ``row_indptr[b]:row_indptr[b + 1]`` are block b's.
 
-    A row's code is, times 2^16, where it is stored, plus DENSE_CODE or the number of its groups.
-    A dense row is ``width[b]`` values in ``dense``. Group g of a sparse row is GROUP weights from
-    ``weights[2 * GROUP * g]`` on and their places right after them in ``places``, a view of the
-    same memory: a group is read at once. Padding has weight 0 at places past the width.
+    A row's code is DENSE_CODE and, above these bits, its number among the block's dense rows, or
+    the number of its groups and that of its first group in the block. Dense rows are ``width[b]``
+    values from ``dense_start[b]`` on in ``dense``. Group g, counted over all blocks from
+    ``group_start[b]`` on, is GROUP weights from ``weights[2 * GROUP * g]`` on and their places
+    right after them in ``places``, a view of the same memory: a group is read at once. Padding has
+    weight 0 at places past the width. A block of two targets has only dense rows, and one of
+    zeros as number 0: the code 0 of features that it does not use needs no test there.
     """
 
     width: np.ndarray  # int64[blocks]
     row_indptr: np.ndarray  # int64[blocks + 1]
     features: np.ndarray  # int32[rows], as numbered by SearchIndex.number
-    codes: np.ndarray  # int64[rows]
-    dense: np.ndarray  # float32; starts with zeros
+    codes: np.ndarray  # uint32[rows]
+    dense_start: np.ndarray  # int64[blocks]
+    group_start: np.ndarray  # int64[blocks]
+    dense: np.ndarray  # float32
     weights: np.ndarray  # float32
     places: np.ndarray  # int32
     most_groups: int  # in a row
@@ -59,7 +66,7 @@ class SearchIndex(NamedTuple):
     targets: np.ndarray
     nodes: Blocks  # a block a node; empty for nodes of the head
     head: Blocks  # one block
-    head_codes: np.ndarray  # int64[n_used]: the code of each feature's row in the head
+    head_codes: np.ndarray  # uint32[n_used]: the code of each feature's row in the head
     head_start: np.ndarray  # int64[nodes]: the node's first column in the head, or -1
     leaf_of: np.ndarray  # int32[trees, n_labels]: the leaf that holds a label, or -1
     place_of: np.ndarray  # int32[trees, n_labels]: its place in that leaf
@@ -87,7 +94,7 @@ def build(forest: Forest) -> SearchIndex:
         forest.values,
     )
     head, head_start = _join_head(forest, head_nodes, features)
-    head_codes = np.zeros(n_used, np.int64)
+    head_codes = np.zeros(n_used, np.uint32)
     head_codes[head.features] = head.codes
     leaf_of, place_of = _places_of_labels(forest)
     return SearchIndex(
@@ -175,53 +182,64 @@ def _blocks(
     values: np.ndarray,
 ) -> Blocks:
     width = np.where(n_targets > 2, -(-n_targets // 8) * 8, np.where(n_targets > 0, 2, 0))
-    codes, n_dense, n_groups, most_groups = _row_codes(n_targets, width, row_indptr, entry_indptr)
-    dense = np.zeros(n_dense, np.float32)
-    weights = np.zeros(2 * GROUP * n_groups, np.float32)
-    stored_places = weights.view(np.int32)
-    _fill(dense, weights, stored_places, width, codes, row_indptr, entry_indptr, places, values)
-    return Blocks(width, row_indptr, features, codes, dense, weights, stored_places, most_groups)
+    codes, dense_start, group_start, most_groups = _row_codes(
+        n_targets, width, row_indptr, entry_indptr
+    )
+    dense = np.zeros(dense_start[-1], np.float32)
+    weights = np.zeros(2 * GROUP * group_start[-1], np.float32)
+    blocks = Blocks(
+        width, row_indptr, features, codes, dense_start, group_start, dense, weights,
+        weights.view(np.int32), most_groups,
+    )  # fmt: skip
+    _fill(blocks, entry_indptr, places, values)
+    return blocks
 
 
 @njit(cache=True, nogil=True)
 def _row_codes(n_targets, width, row_indptr, entry_indptr):  # type: ignore[no-untyped-def]
-    """The rows' codes, the room for dense values and for groups, the most groups in a row."""
-    codes = np.zeros(row_indptr[-1], np.int64)
-    n_dense = 8  # zeros, which code 0 of a pair points to
-    n_groups = 0
+    """The rows' codes, where blocks start (and the last ends), the most groups in a row."""
+    codes = np.zeros(row_indptr[-1], np.uint32)
+    dense_start = np.zeros(len(n_targets) + 1, np.int64)
+    group_start = np.zeros(len(n_targets) + 1, np.int64)
     most_groups = 1
     for b in range(len(n_targets)):
-        if n_targets[b] == 0:
-            continue
-        for r in range(row_indptr[b], row_indptr[b + 1]):
+        n_dense = 1 if width[b] == 2 else 0
+        n_groups = 0
+        first, last = row_indptr[b], row_indptr[b + 1]
+        for r in range(first, last if n_targets[b] > 0 else first):
             used = entry_indptr[r + 1] - entry_indptr[r]
             groups = -(-used // GROUP)
-            if n_targets[b] <= 2 or used * DENSE_SHARE >= n_targets[b] or groups >= DENSE_CODE:
-                codes[r] = (n_dense << 16) + DENSE_CODE
-                n_dense += width[b]
+            if width[b] == 2 or used * DENSE_SHARE >= n_targets[b] or groups >= DENSE_CODE:
+                codes[r] = (n_dense << CODE_BITS) + DENSE_CODE
+                n_dense += 1
             else:
-                codes[r] = (n_groups << 16) + groups
+                codes[r] = (n_groups << CODE_BITS) + groups
                 n_groups += groups
                 most_groups = max(most_groups, groups)
-    return codes, n_dense, n_groups, most_groups
+        if max(n_dense, n_groups) >= 1 << (32 - CODE_BITS):
+            raise ValueError("a node of the forest has too many weights")
+        dense_start[b + 1] = dense_start[b] + n_dense * width[b]
+        group_start[b + 1] = group_start[b] + n_groups
+    return codes, dense_start, group_start, most_groups
 
 
 @njit(cache=True, nogil=True)
-def _fill(  # type: ignore[no-untyped-def]
-    dense, weights, stored_places, width, codes, row_indptr, entry_indptr, places, values
-):
+def _fill(blocks, entry_indptr, places, values):  # type: ignore[no-untyped-def]
+    dense, weights, stored_places = blocks.dense, blocks.weights, blocks.places
+    width, codes, row_indptr = blocks.width, blocks.codes, blocks.row_indptr
     for b in range(len(width)):
         if width[b] == 0:
             continue
         for r in range(row_indptr[b], row_indptr[b + 1]):
-            at = codes[r] >> 16
+            number, kind = np.int64(codes[r]) >> CODE_BITS, np.int64(codes[r]) & DENSE_CODE
             first, last = entry_indptr[r], entry_indptr[r + 1]
-            if codes[r] & 0xFFFF == DENSE_CODE:
+            if kind == DENSE_CODE:
                 for e in range(first, last):
-                    dense[at + places[e]] = values[e]
+                    dense[blocks.dense_start[b] + number * width[b] + places[e]] = values[e]
                 continue
-            for c in range((codes[r] & 0xFFFF) * GROUP):
-                to = (at + c // GROUP) * 2 * GROUP + c % GROUP
+            at = (blocks.group_start[b] + number) * 2 * GROUP
+            for c in range(kind * GROUP):
+                to = at + c // GROUP * 2 * GROUP + c % GROUP
                 if first + c < last:
                     weights[to] = values[first + c]
                     stored_places[to + GROUP] = places[first + c]

@@ -18,8 +18,8 @@ from numba import njit
 from scipy import sparse
 
 from methods.interface import TopK
-from methods.trees.leaf_search import Beams, best_labels, by_node
-from methods.trees.margins import BATCH, block_margins, gather, spread_out, take_in, workspace
+from methods.trees.leaf_search import Beams, best_labels, by_node, next_batch
+from methods.trees.margins import BATCH, block_margins, gather, spread_out, take_in, warm, workspace
 from methods.trees.search_index import GROUP, SearchIndex
 
 CHUNK = 1024
@@ -65,8 +65,7 @@ def search(
 @njit(cache=True, nogil=True)
 def _search_rows(index, documents, beam, discount, out_labels, out_scores):  # type: ignore[no-untyped-def]
     widest = max(index.nodes.width.max(), index.head.width[0])
-    most_groups = max(index.nodes.most_groups, index.head.most_groups)
-    work = workspace(documents, widest, most_groups)
+    work = workspace(documents, widest)
     table = np.zeros(index.n_used, np.uint32)
     node, score, held = _through_head(index, documents, beam, discount, work)
     while _one_level(index, documents, discount, node, score, held, table, work):
@@ -153,19 +152,14 @@ def _one_level(index, documents, discount, node, score, held, table, work):  # t
     ids = np.empty(BATCH, np.int64)
     at = 0
     while at < n_inner:
-        v = node[query[order[at]], slot[order[at]]]
-        size = 0
-        while size < BATCH and at + size < n_inner:
-            q, s = query[order[at + size]], slot[order[at + size]]
-            if node[q, s] != v:
-                break
-            ids[size] = q // n_trees
-            size += 1
+        v, size, many = next_batch(node, query, slot, order, at, n_trees, ids)
         if v != spread:
             if spread >= 0:
                 take_in(table, index.nodes, spread)
             spread_out(table, index.nodes, v)
             spread = v
+            if many:
+                warm(index.nodes, v, work)
         block_margins(table, index.nodes, v, documents, ids[:size], work)
         children = index.targets[index.target_indptr[v] : index.target_indptr[v + 1]]
         for j in range(size):

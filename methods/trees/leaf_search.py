@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from methods.trees.margins import BATCH, block_margins, spread_out, take_in
+from methods.trees.margins import BATCH, WARM_DOCUMENTS, block_margins, spread_out, take_in, warm
 from methods.trees.search_index import GROUP
 from methods.trees.topk import best_of
 
@@ -61,6 +61,21 @@ def by_node(node, query, slot, n, n_nodes):  # type: ignore[no-untyped-def]
         order[starts[v]] = i
         starts[v] += 1
     return order
+
+
+@njit(cache=True, nogil=True)
+def next_batch(node, query, slot, order, at, n_trees, ids):  # type: ignore[no-untyped-def]
+    """The node at a place of :func:`by_node`'s order, how many documents of it are written into
+    ``ids``, and whether many follow."""
+    v = node[query[order[at]], slot[order[at]]]
+    size = 0
+    while size < len(ids) and at + size < len(order):
+        q = query[order[at + size]]
+        if node[q, slot[order[at + size]]] != v:
+            break
+        ids[size] = q // n_trees
+        size += 1
+    return v, size, size >= WARM_DOCUMENTS
 
 
 @njit(cache=True, nogil=True)
@@ -157,19 +172,14 @@ def _open(index, documents, beams, opened, query, slot, n, table, work):  # type
     spread = -1
     at = 0
     while at < n:
-        v = node[query[order[at]], slot[order[at]]]
-        size = 0
-        while size < BATCH and at + size < n:
-            q, s = query[order[at + size]], slot[order[at + size]]
-            if node[q, s] != v:
-                break
-            ids[size] = q // n_trees
-            size += 1
+        v, size, many = next_batch(node, query, slot, order, at, n_trees, ids)
         if v != spread:
             if spread >= 0:
                 take_in(table, index.nodes, spread)
             spread_out(table, index.nodes, v)
             spread = v
+            if many:
+                warm(index.nodes, v, work)
         block_margins(table, index.nodes, v, documents, ids[:size], work)
         labels = index.targets[index.target_indptr[v] : index.target_indptr[v + 1]]
         stride = index.nodes.width[v] + GROUP

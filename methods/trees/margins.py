@@ -14,8 +14,10 @@ from methods.trees.search_index import CODE_BITS, DENSE_CODE, GROUP
 
 BATCH = 32
 """Documents whose margins are computed in one call."""
-FREE_GROUPS = 4
-"""So many groups of a row are listed in any case, and the surplus overwritten."""
+WARM_DOCUMENTS = 16
+"""A block is read ahead for at least so many documents."""
+CACHE_LINE = 16
+"""In float32 values."""
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
@@ -32,8 +34,6 @@ class Workspace(NamedTuple):
 
     dense_row: np.ndarray  # uint32: the dense rows that a document meets
     dense_x: np.ndarray  # float32: the document's values there
-    group: np.ndarray  # uint32: the groups of the sparse rows
-    group_x: np.ndarray  # float32
     margins: np.ndarray  # float32
 
 
@@ -58,11 +58,43 @@ def gather(indptr, indices, data, scales, start, stop, number, bias):  # type: i
         values[at] = bias
         at += f >= 0
         out_indptr[i + 1] = at
-    return Documents(out_indptr, features, values)
+    return _sorted_rows(Documents(out_indptr, features[:at], values[:at]), len(number))
 
 
 @njit(cache=True, nogil=True)
-def workspace(documents, widest, most_groups):  # type: ignore[no-untyped-def]
+def _sorted_rows(documents, n_features):  # type: ignore[no-untyped-def]
+    """Each document's features by number, the commonest first.
+
+    Common features have dense rows, rare ones short rows: sorted, they come in runs.
+    """
+    indptr, features, values = documents
+    # By feature and back, a counting sort of all rows at once.
+    starts = np.zeros(n_features + 1, np.int64)
+    for f in features:
+        starts[f + 1] += 1
+    for f in range(n_features):
+        starts[f + 1] += starts[f]
+    row_of = np.empty(len(features), np.int32)
+    feature_of = np.empty(len(features), np.int32)
+    value_of = np.empty(len(features), np.float32)
+    for i in range(len(indptr) - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            at = starts[features[p]]
+            starts[features[p]] += 1
+            row_of[at] = i
+            feature_of[at] = features[p]
+            value_of[at] = values[p]
+    cursor = indptr[:-1].copy()
+    for p in range(len(features)):
+        at = cursor[row_of[p]]
+        cursor[row_of[p]] += 1
+        features[at] = feature_of[p]
+        values[at] = value_of[p]
+    return documents
+
+
+@njit(cache=True, nogil=True)
+def workspace(documents, widest):  # type: ignore[no-untyped-def]
     """Room for the longest document and a batch at the widest block."""
     longest = 0
     for i in range(len(documents.indptr) - 1):
@@ -71,8 +103,6 @@ def workspace(documents, widest, most_groups):  # type: ignore[no-untyped-def]
     return Workspace(
         np.empty(longest, np.uint32),
         np.empty(longest, np.float32),
-        np.empty(longest * most_groups + FREE_GROUPS, np.uint32),
-        np.empty(longest * most_groups + FREE_GROUPS, np.float32),
         np.empty(BATCH * (widest + GROUP), np.float32),
     )
 
@@ -82,6 +112,19 @@ def spread_out(table, blocks, b):  # type: ignore[no-untyped-def]
     """Write the codes of a block's rows into a table by feature."""
     for r in range(blocks.row_indptr[b], blocks.row_indptr[b + 1]):
         table[blocks.features[r]] = blocks.codes[r]
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def warm(blocks, b, work):  # type: ignore[no-untyped-def]
+    """Read a block from end to end, which is fast, so that documents find it in the cache."""
+    dense, weights = blocks.dense, blocks.weights
+    total = np.float32(0.0)
+    for at in range(blocks.dense_start[b], blocks.dense_start[b + 1], CACHE_LINE):
+        total += dense[at]
+    last = 2 * GROUP * blocks.group_start[b + 1]
+    for at in range(2 * GROUP * blocks.group_start[b], last, CACHE_LINE):
+        total += weights[at]
+    work.margins[0] = total  # of no use, but without it the compiler would read nothing
 
 
 @njit(cache=True, nogil=True)
@@ -133,32 +176,28 @@ def block_margins(table, blocks, b, documents, ids, work):  # type: ignore[no-un
         )
         return
     dense_row, dense_x = work.dense_row, work.dense_x
-    group, group_x = work.group, work.group_x
     weights, places = blocks.weights, blocks.places
     half = np.uint64(GROUP)
     margins[: np.uint64(len(ids)) * stride] = 0.0
     for j in range(len(ids)):
         m = np.uint64(j) * stride
-        # The rows that the document meets, told apart without branches: none could be predicted.
+        # Sparse rows are added at once, dense ones noted and added four at a time.
         n_dense = np.uint64(0)
-        n_groups = np.uint64(0)
         for p in range(np.uint64(indptr[ids[j]]), np.uint64(indptr[ids[j] + 1])):
             code = np.uint32(table[np.uint64(features[p])])
             x = values[p]
             number = np.uint32(code >> np.uint32(CODE_BITS))
             kind = np.uint32(code & np.uint32(DENSE_CODE))
-            is_dense = kind == np.uint32(DENSE_CODE)
-            dense_row[n_dense] = number
-            dense_x[n_dense] = x
-            n_dense += np.uint64(is_dense)
-            kind = np.uint64(0) if is_dense else np.uint64(kind)
-            for g in range(np.uint64(FREE_GROUPS)):
-                group[n_groups + g] = number + np.uint32(g)
-                group_x[n_groups + g] = x
-            for g in range(np.uint64(FREE_GROUPS), kind):
-                group[n_groups + g] = number + np.uint32(g)
-                group_x[n_groups + g] = x
-            n_groups += kind
+            if kind == np.uint32(DENSE_CODE):
+                dense_row[n_dense] = number
+                dense_x[n_dense] = x
+                n_dense += ONE
+            else:
+                at = (group_base + number) * (half + half)
+                for _ in range(kind):
+                    for c in range(half):
+                        margins[m + np.uint64(places[at + half + c])] += x * weights[at + c]
+                    at += half + half
         while n_dense & (FOUR - ONE):
             dense_row[n_dense] = dense_row[0]
             dense_x[n_dense] = 0.0
@@ -172,8 +211,3 @@ def block_margins(table, blocks, b, documents, ids, work):  # type: ignore[no-un
                 dense_base + dense_row[r + THREE] * width,
                 dense_x[r], dense_x[r + ONE], dense_x[r + TWO], dense_x[r + THREE],
             )  # fmt: skip
-        for g in range(n_groups):
-            at = (group_base + group[g]) * (half + half)
-            x = group_x[g]
-            for c in range(half):
-                margins[m + np.uint64(places[at + half + c])] += x * weights[at + c]

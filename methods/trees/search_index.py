@@ -50,7 +50,6 @@ class Blocks(NamedTuple):
     dense: np.ndarray  # float32
     weights: np.ndarray  # float32
     places: np.ndarray  # int32
-    most_groups: int  # in a row
 
 
 class SearchIndex(NamedTuple):
@@ -182,14 +181,12 @@ def _blocks(
     values: np.ndarray,
 ) -> Blocks:
     width = np.where(n_targets > 2, -(-n_targets // 8) * 8, np.where(n_targets > 0, 2, 0))
-    codes, dense_start, group_start, most_groups = _row_codes(
-        n_targets, width, row_indptr, entry_indptr
-    )
+    codes, dense_start, group_start = _row_codes(n_targets, width, row_indptr, entry_indptr)
     dense = np.zeros(dense_start[-1], np.float32)
     weights = np.zeros(2 * GROUP * group_start[-1], np.float32)
     blocks = Blocks(
         width, row_indptr, features, codes, dense_start, group_start, dense, weights,
-        weights.view(np.int32), most_groups,
+        weights.view(np.int32),
     )  # fmt: skip
     _fill(blocks, entry_indptr, places, values)
     return blocks
@@ -197,11 +194,10 @@ def _blocks(
 
 @njit(cache=True, nogil=True)
 def _row_codes(n_targets, width, row_indptr, entry_indptr):  # type: ignore[no-untyped-def]
-    """The rows' codes, where blocks start (and the last ends), the most groups in a row."""
+    """The rows' codes, and where blocks start (and the last ends)."""
     codes = np.zeros(row_indptr[-1], np.uint32)
     dense_start = np.zeros(len(n_targets) + 1, np.int64)
     group_start = np.zeros(len(n_targets) + 1, np.int64)
-    most_groups = 1
     for b in range(len(n_targets)):
         n_dense = 1 if width[b] == 2 else 0
         n_groups = 0
@@ -215,12 +211,11 @@ def _row_codes(n_targets, width, row_indptr, entry_indptr):  # type: ignore[no-u
             else:
                 codes[r] = (n_groups << CODE_BITS) + groups
                 n_groups += groups
-                most_groups = max(most_groups, groups)
         if max(n_dense, n_groups) >= 1 << (32 - CODE_BITS):
             raise ValueError("a node of the forest has too many weights")
         dense_start[b + 1] = dense_start[b] + n_dense * width[b]
         group_start[b + 1] = group_start[b] + n_groups
-    return codes, dense_start, group_start, most_groups
+    return codes, dense_start, group_start
 
 
 @njit(cache=True, nogil=True)

@@ -4,8 +4,8 @@ The score of a label in a tree is exp(sum of log path probabilities), where a no
 has log probability -max(0, 1 - m)^2 and the parents' part is discounted at each step (Parabel: 1,
 Bonsai: 0.98). Trees are averaged; a label that a tree's beam did not reach counts as 0 there.
 
-All documents that stand before a node are served together, so that the node's weights are spread
-out once. A document's result does not depend on the others.
+The head of the forest is searched document by document; below it, all documents that stand before
+a node are served together. A document's result does not depend on the others.
 """
 
 from __future__ import annotations
@@ -18,17 +18,16 @@ from numba import njit
 from scipy import sparse
 
 from methods.interface import TopK
-from methods.trees.label_tree import Forest
-from methods.trees.topk import best_of
+from methods.trees.leaf_search import Beams, best_labels, by_node, next_batch
+from methods.trees.margins import BATCH, block_margins, gather, spread_out, take_in, warm, workspace
+from methods.trees.search_index import GROUP, SearchIndex
 
 CHUNK = 1024
 """Documents that go through the forest together in one thread."""
-DENSE_TARGETS, DENSE_ROWS = 16, 20
-"""A node's weights are made dense for up to so many targets, or a document for so many rows."""
 
 
 def search(
-    forest: Forest,
+    index: SearchIndex,
     X: sparse.csr_matrix,
     scales: np.ndarray,
     k: int,
@@ -39,38 +38,23 @@ def search(
     """The k best labels of each row of X (times its scale)."""
     n = X.shape[0]
     top = TopK.empty(n, k)
-    if len(forest.roots) == 0:
+    if len(index.roots) == 0:
         return top
-    if X.shape[1] != forest.n_features:
-        raise ValueError(f"{X.shape[1]} features; the model was trained on {forest.n_features}")
+    n_features = len(index.number) - 1
+    if X.shape[1] != n_features:
+        raise ValueError(f"{X.shape[1]} features; the model was trained on {n_features}")
     threads = numba.get_num_threads()
     chunk = max(32, min(CHUNK, -(-n // threads)))
 
     def search_chunk(start: int) -> None:
         stop = min(start + chunk, n)
         _search_rows(
-            X.indptr,
-            X.indices,
-            X.data,
-            scales,
-            start,
-            stop,
-            forest.n_features,
-            np.float32(forest.bias),
-            forest.roots,
-            forest.leaf,
-            forest.target_indptr,
-            forest.targets,
-            forest.row_indptr,
-            forest.features,
-            forest.entry_indptr,
-            forest.places,
-            forest.values,
-            forest.n_labels,
+            index,
+            gather(X.indptr, X.indices, X.data, scales, start, stop, index.number, index.bias),
             beam,
             np.float32(discount),
-            top.indices,
-            top.scores,
+            top.indices[start:stop],
+            top.scores[start:stop],
         )
 
     with ThreadPoolExecutor(threads) as pool:
@@ -79,259 +63,138 @@ def search(
 
 
 @njit(cache=True, nogil=True)
-def _search_rows(  # type: ignore[no-untyped-def]
-    indptr, indices, data, scales, start, stop, n_features, bias,
-    roots, leaf, target_indptr, targets, row_indptr, features, entry_indptr, places, values,
-    n_labels, beam, discount, out_labels, out_scores,
-):  # fmt: skip
-    n_trees = len(roots)
-    n_queries = (stop - start) * n_trees  # a query is a document in a tree
-    widest = 0
-    for v in range(len(leaf)):
-        widest = max(widest, target_indptr[v + 1] - target_indptr[v])
+def _search_rows(index, documents, beam, discount, out_labels, out_scores):  # type: ignore[no-untyped-def]
+    widest = max(index.nodes.width.max(), index.head.width[0])
+    work = workspace(documents, widest)
+    table = np.zeros(index.n_used, np.uint32)
+    node, score, held = _through_head(index, documents, beam, discount, work)
+    while _one_level(index, documents, discount, node, score, held, table, work):
+        pass
+    score *= discount
+    beams = Beams(node, score, np.exp(score), held)
+    best_labels(index, documents, beams, out_labels.shape[1], table, work, out_labels, out_scores)
 
-    node = np.empty((n_queries, beam), np.int64)
-    score = np.zeros((n_queries, beam), np.float32)
-    held = np.ones(n_queries, np.int64)
-    for q in range(n_queries):
-        node[q, 0] = roots[q % n_trees]
-    spread = np.zeros(n_features + 1, np.int64)
-    margins = np.empty(_padded(widest), np.float32)
-    while True:
-        # Inner nodes in the beams, grouped by node.
-        n_inner = 0
-        for q in range(n_queries):
-            for s in range(held[q]):
-                n_inner += not leaf[node[q, s]]
-        if n_inner == 0:
-            break
-        query, slot = _waiting(node, held, leaf, n_inner, False)
-        order = _by_node(node, query, slot, len(leaf))
-        new_node = np.empty_like(node)
-        new_score = np.empty_like(score)
-        new_held = np.zeros_like(held)
-        for q in range(n_queries):
-            for s in range(held[q]):
-                if leaf[node[q, s]]:
-                    _offer(new_node[q], new_score[q], new_held, q, node[q, s], score[q, s])
-        at = 0
-        while at < n_inner:
-            v = node[query[order[at]], slot[order[at]]]
-            group = at
-            while group < n_inner and node[query[order[group]], slot[order[group]]] == v:
-                group += 1
-            n_targets = target_indptr[v + 1] - target_indptr[v]
-            _spread_out(spread, features, row_indptr, v)
-            dense = _dense_weights(
-                row_indptr, entry_indptr, places, values, v, n_targets, group - at
-            )
-            for g in range(at, group):
-                q = query[order[g]]
-                i = start + q // n_trees
-                _margins_at(
-                    indptr, indices, data, scales[i], i, n_features, bias, spread, row_indptr[v],
-                    entry_indptr, places, values, dense, n_targets, margins,
-                )  # fmt: skip
-                parent = discount * score[q, slot[order[g]]]
-                for t in range(n_targets):
-                    loss = max(np.float32(0.0), np.float32(1.0) - margins[t])
-                    child = targets[target_indptr[v] + t]
-                    _offer(new_node[q], new_score[q], new_held, q, child, parent - loss * loss)
-            _take_in(spread, features, row_indptr, v)
-            at = group
-        node, score, held = new_node, new_score, new_held
 
-    # The labels of the leaves that were reached.
-    n_leaves = held.sum()
-    query, slot = _waiting(node, held, leaf, n_leaves, True)
-    order = _by_node(node, query, slot, len(leaf))
-    found_indptr = np.zeros(n_queries + 1, np.int64)
+@njit(cache=True, nogil=True)
+def _through_head(index, documents, beam, discount, work):  # type: ignore[no-untyped-def]
+    """The beams where the head ends: nodes below it, and leaves."""
+    n_trees = len(index.roots)
+    n_documents = len(documents.indptr) - 1
+    node = np.empty((n_documents * n_trees, beam), np.int64)
+    score = np.zeros((n_documents * n_trees, beam), np.float32)
+    held = np.ones(n_documents * n_trees, np.int64)
+    new_node = np.empty(beam, np.int64)
+    new_score = np.empty(beam, np.float32)
+    width = index.head.width[0]
+    for i in range(n_documents):
+        if width > 0 and i % BATCH == 0:
+            ids = np.arange(i, min(i + BATCH, n_documents))
+            block_margins(index.head_codes, index.head, 0, documents, ids, work)
+        margins = work.margins[i % BATCH * (width + GROUP) :]
+        for t in range(n_trees):
+            q = i * n_trees + t
+            node[q, 0] = index.roots[t]
+            n_held = 1
+            inside = index.head_start[index.roots[t]] >= 0
+            while inside:
+                inside = False
+                n_new = 0
+                for s in range(n_held):
+                    v = node[q, s]
+                    column = index.head_start[v]
+                    if column < 0:
+                        n_new = _offer(new_node, new_score, n_new, v, score[q, s])
+                        continue
+                    first = index.target_indptr[v]
+                    parent = discount * score[q, s]
+                    for c in range(index.target_indptr[v + 1] - first):
+                        loss = max(np.float32(0.0), np.float32(1.0) - margins[column + c])
+                        n_new = _offer(
+                            new_node, new_score, n_new, index.targets[first + c],
+                            parent - loss * loss,
+                        )  # fmt: skip
+                n_held = n_new
+                for s in range(n_held):
+                    node[q, s] = new_node[s]
+                    score[q, s] = new_score[s]
+                    inside |= index.head_start[new_node[s]] >= 0
+            held[q] = n_held
+    return node, score, held
+
+
+@njit(cache=True, nogil=True)
+def _one_level(index, documents, discount, node, score, held, table, work):  # type: ignore[no-untyped-def]
+    """Replace the inner nodes in the beams by the best of their children; false if none is left."""
+    n_trees = len(index.roots)
+    n_queries = len(node)
+    query = np.empty(held.sum(), np.int64)
+    slot = np.empty(held.sum(), np.int64)
+    n_inner = 0
     for q in range(n_queries):
-        found_indptr[q + 1] = found_indptr[q]
         for s in range(held[q]):
-            v = node[q, s]
-            found_indptr[q + 1] += target_indptr[v + 1] - target_indptr[v]
-    found_label = np.empty(found_indptr[n_queries], np.int32)
-    found_score = np.empty(found_indptr[n_queries], np.float32)
-    cursor = found_indptr[:-1].copy()
+            if not index.leaf[node[q, s]]:
+                query[n_inner] = q
+                slot[n_inner] = s
+                n_inner += 1
+    if n_inner == 0:
+        return False
+    order = by_node(node, query, slot, n_inner, len(index.leaf))
+    new_node = np.empty_like(node)
+    new_score = np.empty_like(score)
+    new_held = np.zeros_like(held)
+    for q in range(n_queries):
+        for s in range(held[q]):
+            if index.leaf[node[q, s]]:
+                new_held[q] = _offer(
+                    new_node[q], new_score[q], new_held[q], node[q, s], score[q, s]
+                )
+    spread = -1
+    ids = np.empty(BATCH, np.int64)
     at = 0
-    while at < n_leaves:
-        v = node[query[order[at]], slot[order[at]]]
-        group = at
-        while group < n_leaves and node[query[order[group]], slot[order[group]]] == v:
-            group += 1
-        n_targets = target_indptr[v + 1] - target_indptr[v]
-        _spread_out(spread, features, row_indptr, v)
-        dense = _dense_weights(row_indptr, entry_indptr, places, values, v, n_targets, group - at)
-        for g in range(at, group):
-            q = query[order[g]]
-            i = start + q // n_trees
-            _margins_at(
-                indptr, indices, data, scales[i], i, n_features, bias, spread, row_indptr[v],
-                    entry_indptr, places, values, dense, n_targets, margins,
-            )  # fmt: skip
-            parent = discount * score[q, slot[order[g]]]
-            for t in range(n_targets):
+    while at < n_inner:
+        v, size, many = next_batch(node, query, slot, order, at, n_trees, ids)
+        if v != spread:
+            if spread >= 0:
+                take_in(table, index.nodes, spread)
+            spread_out(table, index.nodes, v)
+            spread = v
+            if many:
+                warm(index.nodes, v, work)
+        block_margins(table, index.nodes, v, documents, ids[:size], work)
+        children = index.targets[index.target_indptr[v] : index.target_indptr[v + 1]]
+        for j in range(size):
+            q, s = query[order[at + j]], slot[order[at + j]]
+            parent = discount * score[q, s]
+            margins = work.margins[j * (index.nodes.width[v] + GROUP) :]
+            for t in range(len(children)):
                 loss = max(np.float32(0.0), np.float32(1.0) - margins[t])
-                found_label[cursor[q]] = targets[target_indptr[v] + t]
-                found_score[cursor[q]] = np.exp(parent - loss * loss)
-                cursor[q] += 1
-        _take_in(spread, features, row_indptr, v)
-        at = group
-
-    total = np.zeros(n_labels, np.float64)
-    seen = np.zeros(n_labels, np.bool_)
-    for i in range(start, stop):
-        first = (i - start) * n_trees
-        entries = range(found_indptr[first], found_indptr[first + n_trees])
-        touched = np.empty(len(entries), np.int32)
-        n_touched = 0
-        for p in entries:
-            label = found_label[p]
-            total[label] += found_score[p]
-            if not seen[label]:
-                seen[label] = True
-                touched[n_touched] = label
-                n_touched += 1
-        for p in range(n_touched):
-            total[touched[p]] /= n_trees
-        best_of(total, touched[:n_touched], out_labels[i], out_scores[i])
-        for p in range(n_touched):
-            total[touched[p]] = 0.0
-            seen[touched[p]] = False
+                new_held[q] = _offer(
+                    new_node[q], new_score[q], new_held[q], children[t], parent - loss * loss
+                )
+        at += size
+    take_in(table, index.nodes, spread)
+    node[:] = new_node
+    score[:] = new_score
+    held[:] = new_held
+    return True
 
 
 @njit(cache=True, nogil=True)
-def _waiting(node, held, leaf, n, at_leaf):  # type: ignore[no-untyped-def]
-    """The (query, slot) pairs whose node is a leaf, or is not."""
-    query = np.empty(n, np.int64)
-    slot = np.empty(n, np.int64)
-    at = 0
-    for q in range(node.shape[0]):
-        for s in range(held[q]):
-            if leaf[node[q, s]] == at_leaf:
-                query[at] = q
-                slot[at] = s
-                at += 1
-    return query, slot
-
-
-@njit(cache=True, nogil=True)
-def _by_node(node, query, slot, n_nodes):  # type: ignore[no-untyped-def]
-    """The order that puts pairs before the same node side by side (a counting sort)."""
-    starts = np.zeros(n_nodes + 1, np.int64)
-    for i in range(len(query)):
-        starts[node[query[i], slot[i]] + 1] += 1
-    for v in range(n_nodes):
-        starts[v + 1] += starts[v]
-    order = np.empty(len(query), np.int64)
-    for i in range(len(query)):
-        v = node[query[i], slot[i]]
-        order[starts[v]] = i
-        starts[v] += 1
-    return order
-
-
-@njit(cache=True, nogil=True)
-def _offer(nodes, scores, held, q, candidate, value):  # type: ignore[no-untyped-def]
+def _offer(nodes, scores, n, candidate, value):  # type: ignore[no-untyped-def]
     """Keep the best nodes of a beam in order: higher score first, then lower number."""
-    beam = len(nodes)
-    n = held[q]
-    if n == beam:
+    if n == len(nodes):
         if value < scores[n - 1] or (value == scores[n - 1] and candidate > nodes[n - 1]):
-            return
-        n -= 1
+            return n
+        at = n - 1
     else:
-        held[q] += 1
-    while n > 0 and (
-        value > scores[n - 1] or (value == scores[n - 1] and candidate < nodes[n - 1])
+        at = n
+        n += 1
+    while at > 0 and (
+        value > scores[at - 1] or (value == scores[at - 1] and candidate < nodes[at - 1])
     ):
-        nodes[n] = nodes[n - 1]
-        scores[n] = scores[n - 1]
-        n -= 1
-    nodes[n] = candidate
-    scores[n] = value
-
-
-@njit(cache=True, nogil=True)
-def _padded(n):  # type: ignore[no-untyped-def]
-    return n if n <= 2 else (n + 7) // 8 * 8
-
-
-@njit(cache=True, nogil=True)
-def _spread_out(spread, features, row_indptr, v):  # type: ignore[no-untyped-def]
-    """Number the node's rows from 1 by feature; 0 is a feature that the node does not use."""
-    for r in range(row_indptr[v], row_indptr[v + 1]):
-        spread[features[r]] = r - row_indptr[v] + 1
-
-
-@njit(cache=True, nogil=True)
-def _take_in(spread, features, row_indptr, v):  # type: ignore[no-untyped-def]
-    for r in range(row_indptr[v], row_indptr[v + 1]):
-        spread[features[r]] = 0
-
-
-@njit(cache=True, nogil=True)
-def _dense_weights(row_indptr, entry_indptr, places, values, v, n_targets, n_documents):  # type: ignore[no-untyped-def]
-    """The node's weights as a flat dense matrix, row 0 all zero; empty where it would not pay.
-
-    A dense row is read without branches, but has to be filled first: worth it for few targets or
-    many documents.
-    """
-    n_rows = row_indptr[v + 1] - row_indptr[v]
-    if n_targets > DENSE_TARGETS and n_documents * DENSE_ROWS < n_rows:
-        return np.empty(0, np.float32)
-    width = _padded(n_targets)
-    dense = np.zeros((n_rows + 1) * width, np.float32)
-    for r in range(n_rows):
-        row = row_indptr[v] + r
-        for e in range(entry_indptr[row], entry_indptr[row + 1]):
-            dense[(r + 1) * width + places[e]] = values[e]
-    return dense
-
-
-@njit(cache=True, nogil=True)
-def _add_dense(x, dense, row, width, margins):  # type: ignore[no-untyped-def]
-    # Without fused or reordered arithmetic: the sums are those of the sparse way, to the bit.
-    start = np.uint64(row) * np.uint64(width)
-    for t in range(np.uint64(width)):
-        margins[t] += x * dense[start + t]
-
-
-@njit(cache=True, nogil=True)
-def _margins_at(  # type: ignore[no-untyped-def]
-    indptr, indices, data, scale, i, n_features, bias, spread, first_row, entry_indptr, places,
-    values, dense, n_targets, margins,
-):  # fmt: skip
-    """The margin of document i with each target of the node that is spread out."""
-    width = _padded(n_targets)
-    for t in range(width):
-        margins[t] = 0.0
-    if len(dense) > 0 and width == 2:
-        margin_0 = margin_1 = np.float32(0.0)
-        for p in range(indptr[i], indptr[i + 1]):
-            x = data[p] * scale
-            start = np.uint64(spread[indices[p]]) * np.uint64(2)
-            margin_0 += x * dense[start]
-            margin_1 += x * dense[start + np.uint64(1)]
-        start = np.uint64(spread[n_features]) * np.uint64(2)
-        margins[0] = margin_0 + bias * dense[start]
-        margins[1] = margin_1 + bias * dense[start + np.uint64(1)]
-        return
-    if len(dense) > 0:
-        for p in range(indptr[i], indptr[i + 1]):
-            _add_dense(data[p] * scale, dense, spread[indices[p]], width, margins)
-        _add_dense(bias, dense, spread[n_features], width, margins)
-        return
-    for p in range(indptr[i], indptr[i + 1]):
-        r = spread[indices[p]]
-        if r > 0:
-            x = data[p] * scale
-            row = first_row + r - 1
-            for e in range(entry_indptr[row], entry_indptr[row + 1]):
-                margins[places[e]] += x * values[e]
-    r = spread[n_features]
-    if r > 0:
-        row = first_row + r - 1
-        for e in range(entry_indptr[row], entry_indptr[row + 1]):
-            margins[places[e]] += bias * values[e]
+        nodes[at] = nodes[at - 1]
+        scores[at] = scores[at - 1]
+        at -= 1
+    nodes[at] = candidate
+    scores[at] = value
+    return n

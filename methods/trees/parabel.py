@@ -10,13 +10,14 @@ from __future__ import annotations
 import abc
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.data.split import Inputs, Split
 from methods.interface import FitContext, Method, Model, TopK
-from methods.trees import beam, label_tree
+from methods.trees import beam, label_tree, search_index
 from methods.trees.label_tree import Forest, Skeleton, grow
 from methods.trees.node_solver import SolverSettings
 from methods.trees.partition import balanced_halves, k_means, label_centroids, row_scales
@@ -27,6 +28,7 @@ class LabelTreesModel(Model):
 
     def __init__(self, forest: Forest, beam: int, discount: float) -> None:
         self.forest = forest
+        self.index = search_index.build(forest)
         self.beam = beam
         self.discount = discount
 
@@ -34,7 +36,7 @@ class LabelTreesModel(Model):
         """Beam search in every tree, averaged."""
         assert inputs.bow is not None
         X = inputs.bow.tocsr()
-        return beam.search(self.forest, X, row_scales(X), k, beam=self.beam, discount=self.discount)
+        return beam.search(self.index, X, row_scales(X), k, beam=self.beam, discount=self.discount)
 
     def label_norms(self) -> np.ndarray:
         """Norm of the leaf classifiers, mean over trees; NaN for labels left out."""
@@ -60,17 +62,18 @@ class LabelTreesModel(Model):
         )
 
 
+@dataclass(kw_only=True, eq=False)
 class LabelTrees(Method):
     """What Parabel and Bonsai share: all but how a node's labels are split."""
 
     takes_label_weights = True
-    n_trees: int
-    beam: int
-    C: float
-    eps: float
-    passes: int
-    threshold: float
-    bias: float
+    n_trees: int = 3
+    C: float = 1.0
+    beam: int = 10
+    threshold: float = 0.1
+    eps: float = 0.1
+    passes: int = 20
+    bias: float = 1.0
 
     def _fit(self, train: Split, context: FitContext) -> LabelTreesModel:
         assert train.inputs.bow is not None
@@ -109,30 +112,13 @@ class LabelTrees(Method):
         return 1.0
 
 
+@dataclass(kw_only=True, eq=False)
 class Parabel(LabelTrees):
     """Balanced binary trees down to leaves of at most ``max_leaf`` labels."""
 
     name = "Parabel"
 
-    def __init__(
-        self,
-        n_trees: int = 3,
-        max_leaf: int = 100,
-        C: float = 1.0,
-        beam: int = 10,
-        threshold: float = 0.1,
-        eps: float = 0.1,
-        passes: int = 20,
-        bias: float = 1.0,
-    ) -> None:
-        self.n_trees = n_trees
-        self.max_leaf = max_leaf
-        self.C = C
-        self.beam = beam
-        self.threshold = threshold
-        self.eps = eps
-        self.passes = passes
-        self.bias = bias
+    max_leaf: int = 100
 
     def _splitter(self, centroids, n_labels: int):  # type: ignore[no-untyped-def]
         def split(labels: np.ndarray, depth: int, state: np.ndarray) -> np.ndarray | None:
@@ -150,6 +136,7 @@ class Parabel(LabelTrees):
         return split
 
 
+@dataclass(kw_only=True, eq=False)
 class Bonsai(LabelTrees):
     """Shallow trees with up to ``n_children`` children a node, not balanced.
 
@@ -159,29 +146,9 @@ class Bonsai(LabelTrees):
 
     name = "Bonsai"
 
-    def __init__(
-        self,
-        n_trees: int = 3,
-        n_children: int = 100,
-        depth: int = 2,
-        discount: float = 0.98,
-        C: float = 1.0,
-        beam: int = 10,
-        threshold: float = 0.1,
-        eps: float = 0.1,
-        passes: int = 20,
-        bias: float = 1.0,
-    ) -> None:
-        self.n_trees = n_trees
-        self.n_children = n_children
-        self.depth = depth
-        self.discount = discount
-        self.C = C
-        self.beam = beam
-        self.threshold = threshold
-        self.eps = eps
-        self.passes = passes
-        self.bias = bias
+    n_children: int = 100
+    depth: int = 2
+    discount: float = 0.98
 
     def _discount(self) -> float:
         return self.discount

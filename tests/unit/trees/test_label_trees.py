@@ -13,7 +13,9 @@ from scipy import sparse
 from benchmarks.data.split import Inputs, Split
 from methods import get
 from methods.interface import LabelWeights
+from methods.trees import search_index
 from methods.trees._random import stream
+from methods.trees.leaf_search import PRUNED_K
 from methods.trees.parabel import Bonsai, LabelTreesModel, Parabel
 from methods.trees.partition import balanced_halves, k_means, label_centroids, row_scales
 
@@ -124,6 +126,41 @@ def test_a_narrow_beam_only_loses_labels() -> None:
     kept = narrow > 0
     assert kept.sum() < (wide > 0).sum()
     np.testing.assert_allclose(narrow[kept], wide[kept], rtol=1e-5)
+
+
+@pytest.mark.parametrize("beam", [2, 10])
+@pytest.mark.parametrize("method", FORESTS, ids=ids)
+def test_leaves_left_unopened_do_not_change_the_best_labels(method, beam) -> None:
+    train = corpus(n=400, n_labels=60)
+    model = method.fit(train, seed=2)
+    model.beam = beam
+    every = model.predict(train.inputs, PRUNED_K + 1)  # opens all leaves
+    for k in (1, 3, 5, 20):
+        top = model.predict(train.inputs, k)
+        np.testing.assert_array_equal(top.indices, every.indices[:, :k])
+        np.testing.assert_array_equal(top.scores, every.scores[:, :k])
+
+
+def test_a_documents_labels_do_not_depend_on_the_others() -> None:
+    train = corpus(n=400, n_labels=60)
+    model = Parabel(n_trees=2, max_leaf=4).fit(train)
+    together = model.predict(train.inputs, 5)
+    for i in (0, 1, 17, 399):
+        alone = model.predict(Inputs(bow=train.inputs.bow[i : i + 1]), 5)
+        np.testing.assert_array_equal(alone.indices[0], together.indices[i])
+        np.testing.assert_array_equal(alone.scores[0], together.scores[i])
+
+
+def test_trees_deeper_than_the_head_are_searched_alike(monkeypatch) -> None:
+    train = corpus()
+    model = Parabel(n_trees=2, max_leaf=2).fit(train)
+    joined = model.predict(train.inputs, 5)
+    monkeypatch.setattr(search_index, "HEAD_NODES", 1)
+    model.index = search_index.build(model.forest)
+    assert (model.index.head_start >= 0).sum() == 2  # the roots
+    by_level = model.predict(train.inputs, 5)
+    np.testing.assert_array_equal(joined.indices, by_level.indices)
+    np.testing.assert_allclose(joined.scores, by_level.scores, rtol=1e-5)
 
 
 @pytest.mark.parametrize("method", FORESTS, ids=ids)

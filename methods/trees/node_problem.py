@@ -1,0 +1,80 @@
+"""The training problem of one tree node: its documents over the features that they use.
+
+Both helpers are compiled, since a forest has thousands of small nodes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def gather_rows(indptr, indices, data, scale, rows, n_features, bias):  # type: ignore[no-untyped-def]
+    """The given rows times their scale, with local columns and a bias of the given value."""
+    local = np.full(n_features, -1, np.int32)
+    total = 0
+    for r in rows:
+        for p in range(indptr[r], indptr[r + 1]):
+            local[indices[p]] = 1
+        total += indptr[r + 1] - indptr[r] + 1
+    d = 0
+    for f in range(n_features):
+        if local[f] == 1:
+            local[f] = d
+            d += 1
+    features = np.empty(d + 1, np.int32)
+    for f in range(n_features):
+        if local[f] >= 0:
+            features[local[f]] = f
+    features[d] = n_features
+    out_indptr = np.empty(len(rows) + 1, np.int64)
+    columns = np.empty(total, np.int32)
+    values = np.empty(total, np.float32)
+    at = 0
+    out_indptr[0] = 0
+    for i in range(len(rows)):
+        r = rows[i]
+        for p in range(indptr[r], indptr[r + 1]):
+            columns[at] = local[indices[p]]
+            values[at] = data[p] * scale[r]
+            at += 1
+        columns[at] = d
+        values[at] = bias
+        at += 1
+        out_indptr[i + 1] = at
+    return features, out_indptr, columns, values
+
+
+@njit(cache=True, nogil=True)
+def positives_of(indptr, indices, labels, group_indptr):  # type: ignore[no-untyped-def]
+    """The documents of each group of labels: (indptr, documents), ascending within a group."""
+    n_groups = len(group_indptr) - 1
+    total = 0
+    for label in labels:
+        total += indptr[label + 1] - indptr[label]
+    out_indptr = np.zeros(n_groups + 1, np.int64)
+    out = np.empty(total, np.int64)
+    at = 0
+    for g in range(n_groups):
+        start = at
+        for q in range(group_indptr[g], group_indptr[g + 1]):
+            for p in range(indptr[labels[q]], indptr[labels[q] + 1]):
+                out[at] = indices[p]
+                at += 1
+        if group_indptr[g + 1] - group_indptr[g] > 1:
+            at = start + _sort_unique(out[start:at])
+        out_indptr[g + 1] = at
+    return out_indptr, out[:at].copy()
+
+
+@njit(cache=True, nogil=True)
+def _sort_unique(values):  # type: ignore[no-untyped-def]
+    """Sort in place, move each value once to the front, and say how many there are."""
+    values.sort()
+    kept = 0
+    for i in range(len(values)):
+        if i == 0 or values[i] != values[i - 1]:
+            values[kept] = values[i]
+            kept += 1
+    return kept

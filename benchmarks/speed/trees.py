@@ -1,8 +1,8 @@
 """Label trees against omikuji, RankNet and Taug against their base; ratios within one run.
 
-``python -m benchmarks.speed trees [--dataset NAME ...] [--threads 2] [--repeats 3]`` needs a
-local mirror or network for the datasets and ``pip install .[peers]`` for omikuji. Times are the
-least of the repeats, both sides in turn; compiling is not counted.
+``python -m benchmarks.speed trees [--dataset NAME ...] [--threads 2] [--repeats 3]
+[--copies 0 1 4]`` needs a local mirror or network for the datasets and ``pip install .[peers]`` for
+omikuji. Times are the least of the repeats, both sides in turn; compiling is not counted.
 """
 
 from __future__ import annotations
@@ -129,13 +129,16 @@ def against_omikuji(dataset: str, threads: int, repeats: int) -> list[dict[str, 
     return rows
 
 
-def of_variants(dataset: str, threads: int) -> list[dict[str, Any]]:
+def of_variants(dataset: str, threads: int, copies: Sequence[int]) -> list[dict[str, Any]]:
     """RankNet's own training and Taug's fit against Bonsai's fit."""
     train, test = load(dataset)
     rows = []
+    few = train.take(np.arange(min(200, len(train))))
+    for variant in ("RankNet", "Taug"):  # compile
+        get("Bonsai", variant).fit(few).predict(test.inputs.take(np.arange(10)), TOP)
     base_fit, base = _timed(get("Bonsai").fit, train, seed=0, threads=threads)
     variants: list[tuple[str, dict[str, Any]]] = [("RankNet", {})]
-    variants += [("Taug", {"n_aug": n_aug}) for n_aug in (0, 1, 4)]
+    variants += [("Taug", {"n_aug": n_aug}) for n_aug in copies]
     for variant, params in variants:
         method = get("Bonsai", variant, variant_params=params)
         fit, model = _timed(method.fit, train, seed=0, threads=threads)
@@ -183,6 +186,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--dataset", action="append", help=f"default: {', '.join(DATASETS)}")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--copies", type=int, nargs="*", default=[0, 1, 4], help="n_aug of Taug")
     parser.add_argument("--skip-variants", action="store_true")
     parser.add_argument("--out", type=Path, default=Path("results/speed/trees.csv"))
     options = parser.parse_args(argv)
@@ -192,7 +196,7 @@ def main(argv: list[str]) -> int:
     for dataset in options.dataset or DATASETS:
         rows += against_omikuji(dataset, options.threads, options.repeats)
         if not options.skip_variants:
-            rows += of_variants(dataset, options.threads)
+            rows += of_variants(dataset, options.threads, options.copies)
     frame = pd.DataFrame(rows)
     print(frame.round(3).to_string(index=False))
     print_ratios(frame)

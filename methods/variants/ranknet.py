@@ -132,6 +132,14 @@ class NetworkModel(Reranker):
         self.history = np.empty(0)
         self.seconds: dict[str, float] = {}
 
+    @property
+    def notes(self) -> Sequence[str]:  # type: ignore[override]
+        """The base's, and what the re-ranker took beside it."""
+        if not self.seconds:
+            return self.base.notes
+        took = ", ".join(f"{what} {seconds:.1f} s" for what, seconds in self.seconds.items())
+        return [*self.base.notes, f"RankNet beside its base: {took}"]
+
     def rescore(self, top: TopK) -> np.ndarray:
         """The network's output."""
         scores = as_probability(top, self.link)

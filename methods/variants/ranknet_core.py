@@ -17,6 +17,7 @@ from numba import njit
 from scipy import sparse
 
 from methods.trees._random import below, shuffle
+from methods.trees.topk import best_of
 
 RESIDUAL, BOTTLENECK = 0, 1
 _TINY = 1e-8
@@ -280,23 +281,44 @@ def neighbour_pattern(candidates: np.ndarray, n_labels: int, neighbours: int) ->
     """
     real = candidates >= 0
     rows = np.repeat(np.arange(len(candidates)), real.sum(axis=1))
-    proposed = sparse.csr_matrix(
+    by_label = sparse.csc_matrix(
         (np.ones(len(rows), np.float32), (rows, candidates[real])),
         shape=(len(candidates), n_labels),
     )
-    indptr, indices = [0], []
-    by_label = proposed.T.tocsr()
-    for start in range(0, n_labels, 1024):
-        together = sparse.csr_matrix(by_label[start : start + 1024] @ proposed)
-        for local in range(together.shape[0]):
-            label = start + local
-            span = slice(together.indptr[local], together.indptr[local + 1])
-            others, times = together.indices[span], together.data[span]
-            others, times = others[others != label], times[others != label]
-            best = np.lexsort((others, -times))[:neighbours]
-            indices.append(np.sort(np.append(others[best], label)))
-            indptr.append(indptr[-1] + len(indices[-1]))
-    columns = np.concatenate(indices).astype(np.int32) if indices else np.empty(0, np.int32)
-    return sparse.csr_matrix(
-        (np.zeros(len(columns), np.float32), columns, np.array(indptr)), shape=(n_labels, n_labels)
+    indptr, columns = _most_often_together(
+        candidates, by_label.indptr, by_label.indices, n_labels, min(neighbours, n_labels)
     )
+    return sparse.csr_matrix(
+        (np.zeros(len(columns), np.float32), columns, indptr), shape=(n_labels, n_labels)
+    )
+
+
+@njit(cache=True, nogil=True)
+def _most_often_together(candidates, doc_indptr, docs, n_labels, neighbours):  # type: ignore[no-untyped-def]
+    """Each label and its neighbours, ascending, as the rows of a pattern: pointers and columns."""
+    times = np.zeros(n_labels, np.int64)
+    touched = np.empty(n_labels, np.int32)
+    chosen = np.empty(neighbours, np.int32)
+    counts = np.empty(neighbours, np.float32)
+    indptr = np.zeros(n_labels + 1, np.int64)
+    columns = np.empty(n_labels * (neighbours + 1), np.int32)
+    at = 0
+    for label in range(n_labels):
+        n = 0
+        for d in range(doc_indptr[label], doc_indptr[label + 1]):
+            for other in candidates[docs[d]]:
+                if other >= 0 and other != label:
+                    if times[other] == 0:
+                        touched[n] = other
+                        n += 1
+                    times[other] += 1
+        best_of(times, touched[:n], chosen, counts)
+        kept = min(n, neighbours)
+        columns[at] = label
+        columns[at + 1 : at + 1 + kept] = chosen[:kept]
+        columns[at : at + 1 + kept].sort()
+        at += 1 + kept
+        indptr[label + 1] = at
+        for q in range(n):
+            times[touched[q]] = 0
+    return indptr, columns[:at].copy()

@@ -174,5 +174,7 @@ def summary(claims: pd.DataFrame) -> pd.DataFrame:
 NOTE = (
     f"Brackets: {LEVEL:.0%} interval of the change in points, over test documents. "
     f"{HOLDS}: the interval lies on the side the claim speaks of; {FAILS}: on the other; "
-    f"{OPEN}: it holds zero."
+    f"{OPEN}: it holds zero. Theorem 1 counts as holding from a rank correlation of 0.95 on. The "
+    "settings of RankNet that the paper leaves open were chosen once, on held-out training "
+    "documents of EURLex-4K-half, and are the same for every dataset."
 )

@@ -326,10 +326,13 @@ def _scaling_figure(rows: list[Row], exponents: dict[str, float], folder: Path) 
         centre = np.exp(np.mean(np.log(seconds)) - slope * np.mean(np.log(sizes)))
         panel.loglog(sizes, seconds, "o", color="C0")
         panel.loglog(sizes, centre * sizes**slope, "-", color="C0", alpha=0.6)
+        panel.set_xticks(sizes, [f"{size:,.0f}" for size in sizes])
+        panel.minorticks_off()
         panel.set_xlabel(name)
         panel.set_title(f"time ~ {axis}^{slope:.2f}", fontsize=10)
         panel.grid(alpha=0.3, which="both")
     panels[0].set_ylabel(f"seconds ({THREADS} threads)")
+    panels[0].yaxis.set_major_formatter("{x:g}")
     figure.tight_layout()
     for suffix in ("svg", "png"):
         with atomic_path(folder / f"linear-scaling.{suffix}") as temporary:

@@ -265,7 +265,7 @@ def _lines(axis: Axes, sweep: pd.DataFrame, column: str, label: str) -> None:
     axis.set_xticks(range(len(settings)), [f"{value:g}" for value in settings])
     axis.set_xlabel(label)
     axis.set_ylabel("percent")
-    axis.legend()
+    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))  # lines may be anywhere inside
 
 
 def _figure(n_rows: int, n_columns: int, draw: Callable[[np.ndarray], None]) -> Figure:

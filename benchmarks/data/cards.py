@@ -58,6 +58,22 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Embedding:
+    """The dataset whose texts a sentence encoder makes features of, and the encoder."""
+
+    of: str
+    encoder: str
+    max_tokens: int
+    """Word pieces read of a text. MiniLM was trained on 128, and time grows with them."""
+
+    def digest(self) -> str:
+        """Changes when the vectors would; an encoder in a folder counts with its files."""
+        files = sorted(path for path in Path(self.encoder).rglob("*") if path.is_file())
+        about = [self.of, self.encoder, self.max_tokens, [_stamp(path) for path in files]]
+        return hashlib.sha256(json.dumps(about).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
 class Card:
     """A checked dataset card."""
 
@@ -76,6 +92,8 @@ class Card:
     """Averages as the publisher states them."""
     label_matrices: Mapping[str, str] | None = None
     """Where the labels alone can be had: ``of`` (a dataset of files), ``train``, ``test``."""
+    embedding: Embedding | None = None
+    """Of another dataset's texts, instead of sources."""
 
     def digest(self) -> str:
         """Changes when what is prepared from the card would; notes and titles do not count.
@@ -83,6 +101,8 @@ class Card:
         Local files count with their size and time, so that edited data are prepared again.
         """
         about: list[Any] = [self.name, self.A, self.B, sorted(self.counts.items())]
+        if self.embedding is not None:
+            about.append(self.embedding.digest())
         for source in self.sources:
             about.append([source.format, source.train, source.test, source.dev])
             about.append([dict(source.options), dict(source.counts)])
@@ -181,6 +201,7 @@ def _card(document: Mapping[str, Any], where: str) -> Card:
         unavailable=checked.get("unavailable"),
         reference=checked["reference"],
         label_matrices=checked.get("label_matrices"),
+        embedding=Embedding(**checked["embed"]) if "embed" in checked else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tempfile
@@ -19,16 +20,25 @@ from benchmarks.data import facts, formats, vectors
 from benchmarks.data.cards import (
     DEFAULT_TFIDF,
     Card,
+    Embedding,
     RemoteFile,
     Source,
     all_cards,
     load_card,
     unknown_name,
 )
+from benchmarks.data.embed import embedded, forget
 from benchmarks.data.errors import DataError, UnavailableError
 from benchmarks.data.fetch import Fetched, Patience, exclusive, fetch, git_blob, record
 from benchmarks.data.parts import find
-from benchmarks.data.prepared import FORMAT, read_meta, write, write_unavailable
+from benchmarks.data.prepared import (
+    FORMAT,
+    SPLITS,
+    open_prepared,
+    read_meta,
+    write,
+    write_unavailable,
+)
 from benchmarks.data.split import Inputs, Split
 from benchmarks.data.text import tokenise
 from benchmarks.data.unpack import unpack
@@ -74,7 +84,13 @@ def ensure(
         if name not in all_cards(cards):
             raise unknown_name(name, [*synthetic.NAMES, *all_cards(cards)])
         card = load_card(name, cards)
-        if not _is_ready(folder, f"{VERSION} {card.digest()}"):
+        if card.embedding is not None:
+            of = all_cards(cards).get(card.embedding.of)
+            if of is not None and of.embedding is not None:
+                raise DataError(f"{name}: {of.name} is itself made of vectors and has no texts")
+            texts = ensure(card.embedding.of, root, mirror, cards, patience)
+            _embed(card, card.embedding, texts, folder)
+        elif not _is_ready(folder, f"{VERSION} {card.digest()}"):
             prepare(card, folder, configured_mirror(mirror), patience=patience)
     return folder
 
@@ -247,6 +263,29 @@ def _write(
         write(folder, train, test, {**about, **found}, extra=extra, files=files)
         meta = read_meta(folder)
     return meta
+
+
+def _embed(card: Card, embedding: Embedding, texts: Path, folder: Path) -> None:
+    """Prepare a dataset that is another one with its texts' vectors, unless it is ready."""
+    about = read_meta(texts)
+    wanted = f"{VERSION} {card.digest()} {about['checksum']}"
+    if _is_ready(folder, wanted):
+        return
+    scratch = folder.with_name(
+        f".{card.name}.encoded-{hashlib.sha256(wanted.encode()).hexdigest()[:16]}"
+    )
+    splits = dict(zip(SPLITS, open_prepared(texts), strict=True))
+    try:
+        made = embedded(splits, embedding, scratch)
+    except DataError as error:
+        raise type(error)(f"{card.name}: {error}") from error
+    found = facts.count(made["train"], made["test"])
+    _insist(card, found, card.counts)
+    kept: dict[str, Any] = {key: about[key] for key in ("A", "B", "subset_of") if key in about}
+    source = f"{embedding.of}, its texts encoded by {embedding.encoder}"
+    own = {"name": card.name, "kind": card.kind, "source": source, "prepared_from": wanted}
+    write(folder, made["train"], made["test"], {**own, **kept, **card.facts, **found})
+    forget(scratch)
 
 
 def _insist(card: Card, found: Mapping[str, Any], wanted: Mapping[str, int]) -> None:

@@ -115,6 +115,13 @@ def get_dataset_code(wildcards):
     return code_digest("benchmarks.data.prepare")
 
 
+def get_embedded(wildcards):
+    # The dataset whose texts another one encodes; nothing for most.
+    card = CARDS.get(wildcards.dataset)
+    of = card.embedding.of if card is not None and card.embedding is not None else None
+    return f"results/data/{of}/meta.json" if of is not None else []
+
+
 def get_card_digest(wildcards):
     if wildcards.dataset in SYNTHETIC:
         return None

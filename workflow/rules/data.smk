@@ -3,6 +3,8 @@ DATASET_FIGURES = ["label_frequencies", "label_distributions", "inverse_propensi
 
 
 rule prepare:
+    input:
+        get_embedded,
     output:
         # Kept while the job runs: a folder that is ready is not made twice.
         update("results/data/{dataset}/meta.json"),

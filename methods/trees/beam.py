@@ -18,9 +18,10 @@ from numba import njit
 from scipy import sparse
 
 from methods.interface import TopK
-from methods.trees.leaf_search import Beams, best_labels, by_node, next_batch
-from methods.trees.margins import BATCH, block_margins, gather, spread_out, take_in, warm, workspace
+from methods.trees.leaf_search import Beams, best_labels
+from methods.trees.margins import BATCH, block_margins, gather, workspace
 from methods.trees.search_index import GROUP, SearchIndex
+from methods.trees.visits import NO_NODE, batch_at, by_node, leave, margins_at
 
 CHUNK = 1024
 """Documents that go through the forest together in one thread."""
@@ -148,19 +149,20 @@ def _one_level(index, documents, discount, node, score, held, table, work):  # t
                 new_held[q] = _offer(
                     new_node[q], new_score[q], new_held[q], node[q, s], score[q, s]
                 )
-    spread = -1
     ids = np.empty(BATCH, np.int64)
+    v = NO_NODE
     at = 0
     while at < n_inner:
-        v, size, many = next_batch(node, query, slot, order, at, n_trees, ids)
-        if v != spread:
-            if spread >= 0:
-                take_in(table, index.nodes, spread)
-            spread_out(table, index.nodes, v)
-            spread = v
-            if many:
-                warm(index.nodes, v, work)
-        block_margins(table, index.nodes, v, documents, ids[:size], work)
+        size = batch_at(node, query, slot, order, at, n_trees, ids)
+        v = margins_at(
+            index.nodes,
+            node[query[order[at]], slot[order[at]]],
+            v,
+            documents,
+            ids[:size],
+            table,
+            work,
+        )
         children = index.targets[index.target_indptr[v] : index.target_indptr[v + 1]]
         for j in range(size):
             q, s = query[order[at + j]], slot[order[at + j]]
@@ -172,7 +174,7 @@ def _one_level(index, documents, discount, node, score, held, table, work):  # t
                     new_node[q], new_score[q], new_held[q], children[t], parent - loss * loss
                 )
         at += size
-    take_in(table, index.nodes, spread)
+    leave(index.nodes, v, table)
     node[:] = new_node
     score[:] = new_score
     held[:] = new_held

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from methods.trees.margins import BATCH, WARM_DOCUMENTS, block_margins, spread_out, take_in, warm
+from methods.trees.margins import BATCH
 from methods.trees.search_index import GROUP
 from methods.trees.topk import best_of
+from methods.trees.visits import NO_NODE, batch_at, by_node, leave, margins_at
 
 PRUNED_K = 64
 """For more labels than this all leaves are opened: few could be left out."""
@@ -45,37 +46,6 @@ class Opened(NamedTuple):
     best_value: np.ndarray  # float32[documents, k]: largest in any tree, falling
     n_best: np.ndarray  # int64[documents]
     front: np.ndarray  # int64[queries]: how many leaves were opened in order
-
-
-@njit(cache=True, nogil=True)
-def by_node(node, query, slot, n, n_nodes):  # type: ignore[no-untyped-def]
-    """The order that puts the first n pairs (query, slot) at the same node side by side."""
-    starts = np.zeros(n_nodes + 1, np.int64)
-    for i in range(n):
-        starts[node[query[i], slot[i]] + 1] += 1
-    for v in range(n_nodes):
-        starts[v + 1] += starts[v]
-    order = np.empty(n, np.int64)
-    for i in range(n):
-        v = node[query[i], slot[i]]
-        order[starts[v]] = i
-        starts[v] += 1
-    return order
-
-
-@njit(cache=True, nogil=True)
-def next_batch(node, query, slot, order, at, n_trees, ids):  # type: ignore[no-untyped-def]
-    """The node at a place of :func:`by_node`'s order, how many documents of it are written into
-    ``ids``, and whether many follow."""
-    v = node[query[order[at]], slot[order[at]]]
-    size = 0
-    while size < len(ids) and at + size < len(order):
-        q = query[order[at + size]]
-        if node[q, slot[order[at + size]]] != v:
-            break
-        ids[size] = q // n_trees
-        size += 1
-    return v, size, size >= WARM_DOCUMENTS
 
 
 @njit(cache=True, nogil=True)
@@ -115,11 +85,9 @@ def _select(index, beams, opened, k, out_labels, out_scores):  # type: ignore[no
     for i in range(len(out_labels)):
         first = i * n_trees
         _note_slots(node, held, first, n_trees, slot_of)
-        least = 0.0
-        if n_best[i] == k:
-            least = _least_total(
-                leaf_of, place_of, slot_of, start, done, values, first, best_label[i]
-            )
+        least = _least_total(
+            leaf_of, place_of, slot_of, start, done, values, first, best_label[i, : n_best[i]], k
+        )
         # A total of that much needs a tree with a share of it.
         cut = np.float32(np.log(least / n_trees) - SLACK) if least > 0.0 else np.float32(-np.inf)
         n_candidates = 0
@@ -169,18 +137,19 @@ def _open(index, documents, beams, opened, query, slot, n, table, work):  # type
     order = by_node(beams.node, query, slot, n, len(index.leaf))
     ids = np.empty(BATCH, np.int64)
     node, done, start = beams.node, opened.done, opened.start
-    spread = -1
+    v = NO_NODE
     at = 0
     while at < n:
-        v, size, many = next_batch(node, query, slot, order, at, n_trees, ids)
-        if v != spread:
-            if spread >= 0:
-                take_in(table, index.nodes, spread)
-            spread_out(table, index.nodes, v)
-            spread = v
-            if many:
-                warm(index.nodes, v, work)
-        block_margins(table, index.nodes, v, documents, ids[:size], work)
+        size = batch_at(node, query, slot, order, at, n_trees, ids)
+        v = margins_at(
+            index.nodes,
+            node[query[order[at]], slot[order[at]]],
+            v,
+            documents,
+            ids[:size],
+            table,
+            work,
+        )
         labels = index.targets[index.target_indptr[v] : index.target_indptr[v + 1]]
         stride = index.nodes.width[v] + GROUP
         for j in range(size):
@@ -195,8 +164,7 @@ def _open(index, documents, beams, opened, query, slot, n, table, work):  # type
                 opened.best_label[i], opened.best_value[i], opened.n_best[i], labels, values
             )
         at += size
-    if spread >= 0:
-        take_in(table, index.nodes, spread)
+    leave(index.nodes, v, table)
 
 
 @njit(cache=True, nogil=True)
@@ -279,8 +247,10 @@ def _unknown(leaf_of, slot_of, done, bound, first, label):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def _least_total(leaf_of, place_of, slot_of, start, done, values, first, labels):  # type: ignore[no-untyped-def]
-    """A total that all of the given labels are known to reach."""
+def _least_total(leaf_of, place_of, slot_of, start, done, values, first, labels, k):  # type: ignore[no-untyped-def]
+    """A total that k labels are known to reach: the given ones, if they are so many."""
+    if len(labels) < k:
+        return 0.0
     least = np.inf
     for label in labels:
         known = _known(leaf_of, place_of, slot_of, start, done, values, first, label)
@@ -308,11 +278,9 @@ def _wanted(index, beams, opened, k, limit, query, slot, closed):  # type: ignor
             continue
         first = i * n_trees
         _note_slots(node, held, first, n_trees, slot_of)
-        least = 0.0
-        if n_best[i] == k:
-            least = _least_total(
-                leaf_of, place_of, slot_of, start, done, values, first, best_label[i]
-            )
+        least = _least_total(
+            leaf_of, place_of, slot_of, start, done, values, first, best_label[i, : n_best[i]], k
+        )
         # What a label in no opened leaf can reach: the best closed leaf in each tree.
         reach = 0.0
         for q in range(first, first + n_trees):

@@ -135,3 +135,23 @@ def test_one_core_and_one_piece_give_the_same_cells_as_two_and_shards(done, work
 def test_no_cell_failed(done, smoke):
     said = done.run("--cores", "1", "failed", config=smoke)
     assert "No cell failed." in said.stdout
+
+
+def test_texts_become_vectors_that_any_method_can_use(tmp_path, root):
+    from conftest import Workspace
+
+    workspace = Workspace(tmp_path, root)
+    vectors = {"embed": {"of": "tiny-text", "encoder": "all-MiniLM-L6-v2", "max_tokens": 32}}
+    config = {
+        "cells": [{"datasets": ["tiny-text+MiniLM"], "bases": ["DiSMEC", "random"]}],
+        "define": {"datasets": {"tiny-text+MiniLM": vectors}},
+        "top_k": 10,
+    }
+    path = workspace.configure(config)
+    workspace.run("--cores", "2", "results/cells.csv", config=path)
+    cells = pd.read_csv(tmp_path / "results/cells.csv")
+    assert set(cells["status"]) == {"ok"}
+    precision = cells[(cells["metric"] == "P") & (cells["bin"] == "all") & (cells["k"] == 1)]
+    by_base = precision.groupby("base")["value"].first()
+    assert by_base["DiSMEC"] > 2 * by_base["random"]
+    assert workspace.planned("results/cells.csv", config=path) == {}

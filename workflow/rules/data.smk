@@ -44,7 +44,7 @@ rule datasets:
     conda:
         "../../environment.yml"
     script:
-        "../scripts/datasets.py"
+        "../scripts/list_datasets.py"
 
 
 rule dataset_statistics:

@@ -135,7 +135,9 @@ def _encode_batch(texts: list[str], folder: Path, max_tokens: int, on_gpu: bool)
 def _model(folder: Path, max_tokens: int, device: str) -> Any:
     # Imported when called: it takes seconds that only this module's users need to pay.
     from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()
     model = SentenceTransformer(str(folder), device=device, local_files_only=True)
     model.max_seq_length = max_tokens
     return model

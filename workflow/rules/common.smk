@@ -112,6 +112,9 @@ def get_dataset_tables():
 def get_dataset_code(wildcards):
     if wildcards.dataset in SYNTHETIC:
         return code_digest("benchmarks.data.synthetic", "benchmarks.data.prepared")
+    if get_embedded(wildcards):
+        # Encoding takes long: not again for a change of how data are fetched.
+        return code_digest("benchmarks.data.embed", "benchmarks.data.prepared")
     return code_digest("benchmarks.data.prepare")
 
 

@@ -26,6 +26,8 @@ P = ("P@1", "P@3", "P@5")
 CHANGES = (
     ("RankNet raises PSP@k (Table 2)", "RankNet", PSP, 1, BASES),
     ("RankNet lowers P@k (Table 5)", "RankNet", P, -1, BASES),
+    ("RankNet raises PSP@k, its settings chosen here", "RankNet-chosen", PSP, 1, BASES),
+    ("RankNet lowers P@k, its settings chosen here", "RankNet-chosen", P, -1, BASES),
     ("F = r f raises PSP@k (sec. 3.2)", "RankNet-simple", PSP, 1, BASES),
     ("Taug raises PSP@k (Table 3)", "Taug-ds", PSP, 1, ("Bonsai",)),
     ("RankNet+Taug raises PSP@k (Table 4)", "RankNet+Taug", PSP, 1, ("Bonsai",)),
@@ -176,5 +178,7 @@ NOTE = (
     f"{HOLDS}: the interval lies on the side the claim speaks of; {FAILS}: on the other; "
     f"{OPEN}: it holds zero. Theorem 1 counts as holding from a rank correlation of 0.95 on. The "
     "settings of RankNet that the paper leaves open were chosen once, on held-out training "
-    "documents of EURLex-4K-half, and are the same for every dataset."
+    'documents of EURLex-4K-half, and are the same for every dataset; "its settings chosen here" '
+    "is RankNet with the best of 24 settings on held-out training documents of the row's own "
+    "dataset, or none, if each cost more than 1.5 points of P@1 there."
 )

@@ -39,6 +39,7 @@ VARIANTS: dict[str, str] = {
     "PW-cost": "methods.variants.pw:PWCostSensitive",
     "unbiased": "methods.variants.unbiased:Unbiased",
     "RankNet": "methods.variants.ranknet:RankNet",
+    "RankNet-chosen": "methods.variants.ranknet_chosen:RankNetChosen",
     "RankNet-simple": "methods.variants.ranknet:RankNetSimple",
     "Taug": "methods.variants.taug:Taug",
     "Taug-d": "methods.variants.taug:TaugD",

@@ -131,14 +131,16 @@ class NetworkModel(Reranker):
         self.link = link
         self.history = np.empty(0)
         self.seconds: dict[str, float] = {}
+        self.remarks: list[str] = []
 
     @property
     def notes(self) -> Sequence[str]:  # type: ignore[override]
         """The base's, and what the re-ranker took beside it."""
-        if not self.seconds:
-            return self.base.notes
-        took = ", ".join(f"{what} {seconds:.1f} s" for what, seconds in self.seconds.items())
-        return [*self.base.notes, f"RankNet beside its base: {took}"]
+        said = [*self.base.notes, *self.remarks]
+        if self.seconds:
+            took = ", ".join(f"{what} {seconds:.1f} s" for what, seconds in self.seconds.items())
+            said.append(f"RankNet beside its base: {took}")
+        return said
 
     def rescore(self, top: TopK) -> np.ndarray:
         """The network's output."""
@@ -186,7 +188,9 @@ class NetworkModel(Reranker):
         return cls(load_inner(folder / "base"), pattern=pattern, **weights, **settings)
 
 
-class _RerankVariant(Variant):
+class RerankVariant(Variant):
+    """What is put on top of a base's scores."""
+
     def misfit(self, base: Method) -> str | None:
         """It needs scores that say something of the document."""
         if base.needs:
@@ -206,7 +210,7 @@ class _RerankVariant(Variant):
         return 1.0
 
 
-class RankNetSimple(_RerankVariant):
+class RankNetSimple(RerankVariant):
     """F_l = r_l f_l with Jain's inverse propensity r_l (RankNet+Taug sec. 3.2, end)."""
 
     name = "RankNet-simple"
@@ -226,7 +230,7 @@ class RankNetSimple(_RerankVariant):
         return SimpleModel(base._fit(train, context), factors, self.candidates, self.link)
 
 
-class RankNet(_RerankVariant):
+class RankNet(RerankVariant):
     """The learnt re-ranker. The paper leaves every number below open; each default says why.
 
     neighbours, trade_off, margin and rate are the best of 160 settings by PSP on a fifth of
@@ -354,7 +358,7 @@ class RankNet(_RerankVariant):
         return network
 
 
-class Reranked(Changed[_RerankVariant]):
+class Reranked(Changed[RerankVariant]):
     """A base with a re-ranker on top."""
 
     def fits_of_base(self) -> float:

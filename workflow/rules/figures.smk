@@ -40,7 +40,7 @@ rule ranknet_taug:
         page="results/tables/ranknet_taug.html",
         tables=expand(
             "results/tables/ranknet_taug_table{number}.{ext}",
-            number=[2, 3, 4, 5, 6],
+            number=[2, "2_chosen", 3, 4, 5, 6],
             ext=TABLE_FORMATS,
         ),
         figures=expand(

@@ -110,6 +110,16 @@ def test_changes_are_printed_with_their_intervals() -> None:
     assert table.printed(0, "+PSP@3") == "+2.00"
 
 
+def test_settings_chosen_by_dataset_are_judged_apart() -> None:
+    found = intervals(**{"PSP@1": (1.0, 3.0)}).assign(variant="RankNet-chosen")
+    (row,) = judge.about_metrics(found)
+    assert row["claim"] == "RankNet raises PSP@k, its settings chosen here"
+    renamed = cells().replace({"variant": {"RankNet": "RankNet-chosen"}})
+    made = tables(renamed, found)
+    assert made["ranknet_taug_table2"].frame.empty
+    assert made["ranknet_taug_table2_chosen"].printed(0, "+PSP@1").startswith("+2.00 [+1.00")
+
+
 @pytest.mark.parametrize("run", ["whole", "empty"])
 def test_the_page_is_written_whatever_the_run_has(tmp_path, run) -> None:
     measured, changes = cells(), intervals(**{"PSP@1": (1.0, 3.0)})

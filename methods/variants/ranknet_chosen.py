@@ -1,0 +1,110 @@
+"""RankNet with what the paper leaves open chosen on the training documents at hand.
+
+RankNet's own defaults were chosen on one dataset; a claim that fails with them may hold with
+settings made for the dataset it is tried on. Here they are, and no test document has a part in it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks.data.split import Split
+from benchmarks.metrics import score
+from benchmarks.propensity import DEFAULT_A, DEFAULT_B
+from methods.interface import FitContext, Method, Model, TopK
+from methods.variants.ranknet import NetworkModel, RankNet, RerankVariant, reordered
+
+GRID: dict[str, tuple[Any, ...]] = {
+    "neighbours": (0, 10),
+    "trade_off": (0.1, 1.0),
+    "margin": (0.0, 0.1),
+    "rate": (0.003, 0.01, 0.03),
+}
+UNTRAINED = {"epochs": 0}
+"""The base's own ranking, for where every other setting costs too much."""
+PSP = ("PSP@1", "PSP@3", "PSP@5")
+
+
+class RankNetChosen(RerankVariant):
+    """RankNet with the best of a grid of settings, by documents that its network did not see.
+
+    max_loss: 1.5 points of P@1 at most; the paper's Table 5 prints losses of 1.29 and 1.53.
+    share: a fifth of the training documents judges; the network it judges learns from the rest.
+    candidates, n_folds, link: as in RankNet. All scores are of documents the base had not seen.
+    """
+
+    name = "RankNet-chosen"
+
+    def __init__(
+        self,
+        max_loss: float = 1.5,
+        share: float = 0.2,
+        candidates: int = 100,
+        n_folds: int = 3,
+        link: str = "auto",
+    ) -> None:
+        if not 0.0 < share < 1.0:
+            raise ValueError(f"share must be between 0 and 1, not {share}")
+        self.max_loss = max_loss
+        self.share = share
+        self.candidates = candidates
+        self.n_folds = n_folds
+        self.link = link
+        self._ranknet()  # says at once what is wrong with the rest
+
+    def _ranknet(self, **setting: Any) -> RankNet:
+        return RankNet(candidates=self.candidates, n_folds=self.n_folds, link=self.link, **setting)
+
+    def fits_of_base(self) -> float:
+        """Those of RankNet: the grid needs none of its own."""
+        return self._ranknet().fits_of_base()
+
+    def fit(self, base: Method, train: Split, context: FitContext) -> NetworkModel:
+        """Fit the base, choose, and train the network on all documents."""
+        model = base._fit(train, context)
+        started = time.perf_counter()
+        top = self._ranknet().held_out(base, train, context)
+        scored = time.perf_counter()
+        setting = self.choose(model, top, train, context.seed)
+        chosen = time.perf_counter()
+        network = self._ranknet(**setting).train_network(model, top, train, context.seed)
+        network.seconds = {
+            "scores": scored - started,
+            "choosing": chosen - scored,
+            "network": time.perf_counter() - chosen,
+        }
+        said = ", ".join(f"{name} {value}" for name, value in setting.items())
+        network.remarks = [f"RankNet's settings, chosen: {said}"]
+        return network
+
+    def choose(self, model: Model, top: TopK, train: Split, seed: int) -> dict[str, Any]:
+        """The setting with the highest mean of PSP@1, 3, 5 among those that keep P@1."""
+        order = np.random.default_rng([seed, 3]).permutation(len(train))
+        n_judges = max(1, round(self.share * len(train)))
+        judges, learners = np.sort(order[:n_judges]), np.sort(order[n_judges:])
+        learnt_from = train.take(learners)
+        scores, judged = (TopK(top.indices[r], top.scores[r]) for r in (learners, judges))
+        A, B = train.meta.get("A", DEFAULT_A), train.meta.get("B", DEFAULT_B)
+        best, best_psp, floor = UNTRAINED, -np.inf, -np.inf
+        for setting in settings():
+            network = self._ranknet(**setting).train_network(model, scores, learnt_from, seed)
+            ranked = reordered(judged.indices, network.rescore(judged), 5)
+            found = score(ranked, train.labels[judges], train.labels, A=A, B=B)
+            if setting == UNTRAINED:
+                floor = found["P@1"] - self.max_loss
+            psp = float(np.mean([found[name] for name in PSP]))
+            if psp > best_psp and found["P@1"] >= floor:
+                best, best_psp = setting, psp
+        return best
+
+
+def settings() -> Iterator[dict[str, Any]]:
+    """No training first, then the grid."""
+    yield UNTRAINED
+    for values in itertools.product(*GRID.values()):
+        yield dict(zip(GRID, values, strict=True))

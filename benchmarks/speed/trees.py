@@ -1,9 +1,10 @@
 """Label trees against omikuji, RankNet and Taug against their base; ratios within one run.
+FastXML and PfastreXML have no peer that can be installed: their times stand alone.
 
 ``python -m benchmarks.speed trees [--dataset NAME ...] [--threads 2] [--repeats 3]
-[--copies 0 1 4]`` needs a local mirror or network for the datasets and ``pip install .[peers]`` for
-omikuji. Times are the least of the repeats, both sides in turn, metrics their means;
-compiling is not counted.
+[--copies 0 1 4] [--skip-variants] [--skip-forests]`` needs a local mirror or network for the
+datasets and ``pip install .[peers]`` for omikuji. Times are the least of the repeats, both sides in
+turn, metrics their means; compiling is not counted.
 """
 
 from __future__ import annotations
@@ -162,6 +163,20 @@ def of_variants(dataset: str, threads: int, copies: Sequence[int]) -> list[dict[
     return rows
 
 
+def of_forests(dataset: str, threads: int) -> list[dict[str, Any]]:
+    """FastXML and PfastreXML, once each: fifty trees take long."""
+    train, test = load(dataset)
+    rows = []
+    for name in ("FastXML", "PfastreXML"):
+        few = train.take(np.arange(min(200, len(train))))
+        get(name, n_trees=1).fit(few).predict(test.inputs.take(np.arange(10)), TOP)  # compile
+        fit, model = _timed(get(name).fit, train, seed=0, threads=threads)
+        predict, top = _timed(model.predict, test.inputs, TOP)
+        values = score(top, test.labels, train.labels)
+        rows.append(_row(dataset, name, "ours", (fit, predict), values))
+    return rows
+
+
 def print_ratios(frame: pd.DataFrame) -> None:
     """How many times omikuji's time is ours, and the differences in P@k."""
     for (dataset, method), part in frame.groupby(["dataset", "method"], sort=False):
@@ -193,6 +208,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--copies", type=int, nargs="*", default=[0, 1, 4], help="n_aug of Taug")
     parser.add_argument("--skip-variants", action="store_true")
+    parser.add_argument("--skip-forests", action="store_true")
     parser.add_argument("--out", type=Path, default=Path("results/speed/trees.csv"))
     options = parser.parse_args(argv)
     logging.getLogger().setLevel(logging.WARNING)
@@ -202,6 +218,8 @@ def main(argv: list[str]) -> int:
         rows += against_omikuji(dataset, options.threads, options.repeats)
         if not options.skip_variants:
             rows += of_variants(dataset, options.threads, options.copies)
+        if not options.skip_forests:
+            rows += of_forests(dataset, options.threads)
     frame = pd.DataFrame(rows)
     print(frame.round(3).to_string(index=False))
     print_ratios(frame)

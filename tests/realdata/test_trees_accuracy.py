@@ -28,9 +28,7 @@ AUTHORS = {
 }
 
 # The forests with seed 0 draw the random numbers of the authors' default run and grow its trees,
-# but for rounding; another seed grows others, as the authors' -s does. FastXML's default run is a
-# lucky one on Bibtex: with trees 1000-1049, 2000-2049, ... 5000-5049 (seeds 20, 40, ... 100) P@3 is
-# 0.52 to 1.02 lower (mean 0.75), PSP@3 0.78 to 1.52 lower (mean 1.11).
+# but for rounding; another seed grows others, as the authors' -s does.
 FORESTS = {"FastXML", "PfastreXML"}
 FOREST_TOLERANCE = 0.25
 
@@ -64,3 +62,13 @@ def test_no_more_than_half_a_point_below_the_authors_program(
         if values[name] < authors[name] - tolerance
     }
     assert not below
+
+
+def test_the_authors_default_run_of_fastxml_is_a_lucky_one_on_bibtex(splits) -> None:
+    # So says the README, which asks for means over seeds.
+    train, test = splits["Bibtex"]
+    found = []
+    for seed in (0, 20, 40):
+        top = get("FastXML").fit(train, seed=seed, threads=2).predict(test.inputs, 5)
+        found.append(score(top, test.labels, train.labels)["P@3"])
+    assert max(found[1:]) < found[0] - 0.3

@@ -161,6 +161,7 @@ def write_page(
     else:
         overview = Table("The claims, and how often each held here", summary(judged), ["claim"])
         whole = Table("Every claim, dataset and base", judged, list(judged.columns), notes=[NOTE])
+        write_table(overview, table_folder / "ranknet_taug_summary")
         write_table(whole, table_folder / "ranknet_taug_claims")
         parts = [
             to_html(overview),

@@ -68,6 +68,8 @@ def norms(by_variant) -> pd.DataFrame:
         (-2.0, -0.1, -1, judge.HOLDS),
         (0.1, 2.0, -1, judge.FAILS),
         (np.nan, 1.0, 1, judge.OPEN),
+        (0.0, 0.0, 1, judge.SAME),
+        (0.0, 1.0, 1, judge.OPEN),
     ],
 )
 def test_a_verdict_needs_the_whole_interval(low, high, sign, expected) -> None:

@@ -178,7 +178,8 @@ def summary(claims: pd.DataFrame) -> pd.DataFrame:
 NOTE = (
     f"Brackets: {LEVEL:.0%} interval of the change in points, over test documents. "
     f"{HOLDS}: the interval lies on the side the claim speaks of; {FAILS}: on the other; "
-    f"{OPEN}: it holds zero; {SAME}: every ranking is the base's. Theorem 1 counts as holding from a rank correlation of 0.95 on. The "
+    f"{OPEN}: it holds zero; {SAME}: every ranking is the base's. Theorem 1 counts as holding "
+    "from a rank correlation of 0.95 on. The "
     "settings of RankNet that the paper leaves open were chosen once, on held-out training "
     'documents of EURLex-4K-half, and are the same for every dataset; "its settings chosen here" '
     "is RankNet with the best of 24 settings on held-out training documents of the row's own "

@@ -228,11 +228,14 @@ def figure5(sweep: pd.DataFrame) -> Figure:
     datasets = list(dict.fromkeys(sweep["dataset"]))
 
     def draw(axes: np.ndarray) -> None:
-        for axis, dataset in zip(axes[0], datasets, strict=True):
+        for axis in axes.flat[len(datasets) :]:
+            axis.set_visible(False)
+        for axis, dataset in zip(axes.flat, datasets, strict=False):
             _lines(axis, sweep[sweep["dataset"] == dataset], "tau", "splitting threshold")
             axis.set_title(dataset, loc="left", fontweight="bold")
 
-    return _figure(min(1, len(datasets)), len(datasets), draw)
+    # Two beside each other can be read on a page, four cannot.
+    return _figure(-(-len(datasets) // 2), min(2, len(datasets)), draw)
 
 
 def theorem1(points: pd.DataFrame) -> Figure:

@@ -164,17 +164,20 @@ def of_variants(dataset: str, threads: int, copies: Sequence[int]) -> list[dict[
 
 
 def of_forests(dataset: str, threads: int) -> list[dict[str, Any]]:
-    """FastXML and PfastreXML, once each: fifty trees take long."""
+    """FastXML and PfastreXML, twice each in turn: fifty trees take long."""
     train, test = load(dataset)
-    rows = []
-    for name in ("FastXML", "PfastreXML"):
-        few = train.take(np.arange(min(200, len(train))))
-        get(name, n_trees=1).fit(few).predict(test.inputs.take(np.arange(10)), TOP)  # compile
+    names = ("FastXML", "PfastreXML")
+    best = {name: [np.inf, np.inf] for name in names}
+    values: dict[str, dict[str, float]] = {}
+    for name in names:
+        # Compile on the whole: a part of a mapped array is of another type.
+        get(name, n_trees=1).fit(train).predict(test.inputs, TOP)
+    for name in 2 * names:
         fit, model = _timed(get(name).fit, train, seed=0, threads=threads)
         predict, top = _timed(model.predict, test.inputs, TOP)
-        values = score(top, test.labels, train.labels)
-        rows.append(_row(dataset, name, "ours", (fit, predict), values))
-    return rows
+        best[name] = np.minimum(best[name], [fit, predict]).tolist()
+        values[name] = score(top, test.labels, train.labels)
+    return [_row(dataset, name, "ours", best[name], values[name]) for name in names]
 
 
 def print_ratios(frame: pd.DataFrame) -> None:

@@ -21,7 +21,7 @@ from methods.interface import TopK
 from methods.trees.leaf_search import Beams, best_labels
 from methods.trees.margins import BATCH, block_margins, gather, workspace
 from methods.trees.search_index import GROUP, SearchIndex
-from methods.trees.visits import NO_NODE, batch_at, by_node, leave, margins_at
+from methods.trees.visits import NO_NODE, by_node, leave, next_margins
 
 CHUNK = 1024
 """Documents that go through the forest together in one thread."""
@@ -139,7 +139,7 @@ def _one_level(index, documents, discount, node, score, held, table, work):  # t
                 n_inner += 1
     if n_inner == 0:
         return False
-    order = by_node(node, query, slot, n_inner, len(index.leaf))
+    visits = by_node(node, query, slot, n_inner, len(index.leaf), n_trees)
     new_node = np.empty_like(node)
     new_score = np.empty_like(score)
     new_held = np.zeros_like(held)
@@ -149,23 +149,13 @@ def _one_level(index, documents, discount, node, score, held, table, work):  # t
                 new_held[q] = _offer(
                     new_node[q], new_score[q], new_held[q], node[q, s], score[q, s]
                 )
-    ids = np.empty(BATCH, np.int64)
     v = NO_NODE
     at = 0
     while at < n_inner:
-        size = batch_at(node, query, slot, order, at, n_trees, ids)
-        v = margins_at(
-            index.nodes,
-            node[query[order[at]], slot[order[at]]],
-            v,
-            documents,
-            ids[:size],
-            table,
-            work,
-        )
+        v, size = next_margins(visits, at, v, index.nodes, documents, table, work)
         children = index.targets[index.target_indptr[v] : index.target_indptr[v + 1]]
         for j in range(size):
-            q, s = query[order[at + j]], slot[order[at + j]]
+            q, s = visits.query[at + j], visits.slot[at + j]
             parent = discount * score[q, s]
             margins = work.margins[j * (index.nodes.width[v] + GROUP) :]
             for t in range(len(children)):

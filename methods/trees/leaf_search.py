@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from methods.trees.margins import BATCH
 from methods.trees.search_index import GROUP
 from methods.trees.topk import best_of
-from methods.trees.visits import NO_NODE, batch_at, by_node, leave, margins_at
+from methods.trees.visits import NO_NODE, by_node, leave, next_margins
 
 PRUNED_K = 64
 """For more labels than this all leaves are opened: few could be left out."""
@@ -133,33 +132,22 @@ def _nothing_opened(index, beams, n_documents, k):  # type: ignore[no-untyped-de
 @njit(cache=True, nogil=True)
 def _open(index, documents, beams, opened, query, slot, n, table, work):  # type: ignore[no-untyped-def]
     """Score the labels of the given leaves, documents at the same leaf together."""
-    n_trees = len(index.roots)
-    order = by_node(beams.node, query, slot, n, len(index.leaf))
-    ids = np.empty(BATCH, np.int64)
-    node, done, start = beams.node, opened.done, opened.start
+    visits = by_node(beams.node, query, slot, n, len(index.leaf), len(index.roots))
+    done, start = opened.done, opened.start
     v = NO_NODE
     at = 0
     while at < n:
-        size = batch_at(node, query, slot, order, at, n_trees, ids)
-        v = margins_at(
-            index.nodes,
-            node[query[order[at]], slot[order[at]]],
-            v,
-            documents,
-            ids[:size],
-            table,
-            work,
-        )
+        v, size = next_margins(visits, at, v, index.nodes, documents, table, work)
         labels = index.targets[index.target_indptr[v] : index.target_indptr[v + 1]]
         stride = index.nodes.width[v] + GROUP
         for j in range(size):
-            q, s = query[order[at + j]], slot[order[at + j]]
+            q, s = visits.query[at + j], visits.slot[at + j]
             done[q, s] = True
             start[q, s] = opened.filled[0]
             opened.filled[0] += len(labels)
             values = opened.values[start[q, s] : start[q, s] + len(labels)]
             _log_scores(values, work.margins[j * stride :], beams.score[q, s])
-            i = ids[j]
+            i = visits.ids[j]
             opened.n_best[i] = _keep_best(
                 opened.best_label[i], opened.best_value[i], opened.n_best[i], labels, values
             )

@@ -5,62 +5,73 @@ A visit is a query (a document in a tree) and a slot of its beam, which holds a 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
-from methods.trees.margins import WARM_DOCUMENTS, block_margins, spread_out, take_in, warm
+from methods.trees.margins import BATCH, WARM_DOCUMENTS, block_margins, spread_out, take_in, warm
 
 NO_NODE = -1
 
 
+class Visits(NamedTuple):
+    """Visits in the order of their nodes."""
+
+    node: np.ndarray  # int64
+    query: np.ndarray  # int64
+    slot: np.ndarray  # int64
+    n_trees: int
+    ids: np.ndarray  # int64[BATCH]: the documents that :func:`next_margins` served
+
+
 @njit(cache=True, nogil=True)
-def by_node(node, query, slot, n, n_nodes):  # type: ignore[no-untyped-def]
-    """The order that puts the first n visits of the same node side by side."""
+def by_node(node, query, slot, n, n_nodes, n_trees):  # type: ignore[no-untyped-def]
+    """The first n pairs of query and slot, those of the same node side by side."""
     starts = np.zeros(n_nodes + 1, np.int64)
     for i in range(n):
         starts[node[query[i], slot[i]] + 1] += 1
     for v in range(n_nodes):
         starts[v + 1] += starts[v]
-    order = np.empty(n, np.int64)
+    visits = Visits(
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        n_trees,
+        np.empty(BATCH, np.int64),
+    )
     for i in range(n):
         v = node[query[i], slot[i]]
-        order[starts[v]] = i
+        visits.node[starts[v]] = v
+        visits.query[starts[v]] = query[i]
+        visits.slot[starts[v]] = slot[i]
         starts[v] += 1
-    return order
+    return visits
 
 
 @njit(cache=True, nogil=True)
-def batch_at(node, query, slot, order, at, n_trees, ids):  # type: ignore[no-untyped-def]
-    """How many documents from a place of :func:`by_node`'s order on visit the same node: as many
-    as ``ids``, which they are written into, has room for."""
-    v = node[query[order[at]], slot[order[at]]]
-    size = 0
-    while size < len(ids) and at + size < len(order):
-        q = query[order[at + size]]
-        if node[q, slot[order[at + size]]] != v:
-            break
-        ids[size] = q // n_trees
-        size += 1
-    return size
+def next_margins(visits, at, last, nodes, documents, table, work):  # type: ignore[no-untyped-def]
+    """The margins of the documents that visit the node at a place, into ``work.margins``.
 
-
-@njit(cache=True, nogil=True)
-def margins_at(nodes, v, last, documents, ids, table, work):  # type: ignore[no-untyped-def]
-    """The margins of documents at node v, into ``work.margins``; returns v, the next ``last``.
-
-    ``last`` is the node whose codes are in ``table``, NO_NODE at first.
+    Returns the node and how many documents they are, BATCH at most. ``last`` is the node whose
+    codes are in ``table``: NO_NODE at first, then what the call before returned.
     """
+    v = visits.node[at]
+    size = 0
+    while size < BATCH and at + size < len(visits.node) and visits.node[at + size] == v:
+        visits.ids[size] = visits.query[at + size] // visits.n_trees
+        size += 1
     if v != last:
         leave(nodes, last, table)
         spread_out(table, nodes, v)
-        if len(ids) >= WARM_DOCUMENTS:
+        if size >= WARM_DOCUMENTS:
             warm(nodes, v, work)
-    block_margins(table, nodes, v, documents, ids, work)
-    return v
+    block_margins(table, nodes, v, documents, visits.ids[:size], work)
+    return v, size
 
 
 @njit(cache=True, nogil=True)
 def leave(nodes, last, table):  # type: ignore[no-untyped-def]
-    """Empty the table after the last call of :func:`margins_at`."""
+    """Empty the table after the last call of :func:`next_margins`."""
     if last != NO_NODE:
         take_in(table, nodes, last)

@@ -1,6 +1,7 @@
 """What is run: base learners and the variants that change them, behind one protocol."""
 
-from methods.interface import LabelWeights, Method, Model, TopK, Variant
+from benchmarks.evaluation.topk import TopK
+from methods.interface import LabelWeights, Method, Model, Variant
 from methods.registry import get
 
 __all__ = ["LabelWeights", "Method", "Model", "TopK", "Variant", "get"]

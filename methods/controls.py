@@ -8,8 +8,9 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
-from benchmarks.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
-from methods.interface import FitContext, Method, Model, TopK
+from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
+from benchmarks.evaluation.topk import TopK
+from methods.interface import FitContext, Method, Model
 
 
 class ConstantModel(Model):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
-from benchmarks.schema import InvalidDocumentError, validate
+from benchmarks.common.schema import InvalidDocumentError, validate
+from benchmarks.records.cell import Cell
 from methods.registry import (
     PLAIN,
     MisfitError,
@@ -21,30 +22,6 @@ from methods.registry import (
 
 SCHEMA = Path(__file__).parent / "schemas" / "config.schema.yaml"
 DEFAULT_BUDGET = {"wall_s": 3600.0, "memory_mb": 8000.0, "threads": 1}
-
-
-@dataclass(frozen=True)
-class Cell:
-    """dataset x base x variant x seed: the unit of running, caching, failing and reporting."""
-
-    dataset: str
-    base: str
-    variant: str
-    seed: int
-
-    @property
-    def path(self) -> str:
-        """Its identity: the folder of its files, below ``results/runs``."""
-        return str(PurePosixPath(self.dataset, self.base, self.variant, f"seed{self.seed}"))
-
-    @classmethod
-    def from_path(cls, path: str) -> Cell:
-        """The cell of a folder below ``results/runs``."""
-        dataset, base, variant, seed = PurePosixPath(path).parts[-4:]
-        return cls(dataset, base, variant, int(seed.removeprefix("seed")))
-
-    def __str__(self) -> str:
-        return f"{self.dataset} / {self.base} / {self.variant} / seed {self.seed}"
 
 
 @dataclass(frozen=True)

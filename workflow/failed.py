@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from workflow.config import Cell
+from benchmarks.records.cell import Cell
 
 
 def describe(failures: pd.DataFrame, configfiles: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """Dataset cards: what is known of each dataset, as data.
 
-The project's own cards are ``benchmarks/datasets/*.yaml``; a user's come from the ``define``
+The project's own cards are ``benchmarks/datasets/*.yaml`` and, of what is not a dataset (word
+vectors, tokenisers), ``benchmarks/resources/*.yaml``; a user's come from the ``define``
 section of the configuration and are checked against the same schema.
 """
 
@@ -15,11 +16,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from benchmarks.common.schema import load_yaml, validate
 from benchmarks.data.errors import UnknownNameError
-from benchmarks.schema import load_yaml, validate
 
-FOLDER = Path(__file__).parents[1] / "datasets"
-SCHEMA = Path(__file__).parents[1] / "schemas" / "dataset.schema.yaml"
+FOLDERS = tuple(Path(__file__).parents[1] / room for room in ("datasets", "resources"))
+SCHEMA = Path(__file__).parent / "dataset.schema.yaml"
 DEFAULT_TFIDF = {"sublinear_tf": True, "max_features": 200_000}
 
 Part = str | list[str] | dict[str, str]
@@ -167,7 +168,7 @@ def user_card(name: str, document: Mapping[str, Any]) -> Card:
 @lru_cache(maxsize=1)
 def _own_cards() -> dict[str, Card]:
     cards = {}
-    for path in sorted(FOLDER.glob("*.yaml")):
+    for path in sorted(path for folder in FOLDERS for path in folder.glob("*.yaml")):
         document = load_yaml(path)
         card = _card(document, str(path))
         if card.name != path.stem:

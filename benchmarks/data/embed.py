@@ -20,7 +20,7 @@ from scipy import sparse
 from sklearn.preprocessing import normalize
 from tqdm import tqdm
 
-from benchmarks.atomic import atomic_path
+from benchmarks.common.atomic import atomic_path
 from benchmarks.data.cards import Embedding
 from benchmarks.data.errors import DataError, UnavailableError
 from benchmarks.data.split import Inputs, Split

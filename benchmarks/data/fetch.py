@@ -27,7 +27,7 @@ from gdown.download import get_url_from_gdrive_confirmation
 from gdown.exceptions import FileURLRetrievalError
 from tqdm import tqdm
 
-from benchmarks.atomic import write_json
+from benchmarks.common.atomic import write_json
 from benchmarks.data.cards import RemoteFile
 from benchmarks.data.errors import DataError, UnavailableError
 

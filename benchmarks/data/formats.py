@@ -16,8 +16,8 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.data.cards import Part, Source
+from benchmarks.data.content import Content, Parts, bow, find, lines, one_path
 from benchmarks.data.errors import DataError, FormatError
-from benchmarks.data.parts import Content, Parts, bow, find, lines, one_path
 from benchmarks.data.special_formats import read_rcv1, read_token_arrays
 from benchmarks.data.text_formats import documents, read_jsonl, read_lines
 from benchmarks.data.xc import read_xc

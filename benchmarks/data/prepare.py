@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from benchmarks.atomic import atomic_folder, write_json, write_text
+from benchmarks.common.atomic import atomic_folder, write_json, write_text
 from benchmarks.data import facts, formats, vectors
 from benchmarks.data.cards import (
     DEFAULT_TFIDF,
@@ -27,10 +27,10 @@ from benchmarks.data.cards import (
     load_card,
     unknown_name,
 )
+from benchmarks.data.content import find
 from benchmarks.data.embed import embedded, forget
 from benchmarks.data.errors import DataError, UnavailableError
 from benchmarks.data.fetch import Fetched, Patience, exclusive, fetch, git_blob, record
-from benchmarks.data.parts import find
 from benchmarks.data.prepared import (
     FORMAT,
     SPLITS,

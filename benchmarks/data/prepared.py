@@ -19,7 +19,7 @@ from typing import Any, overload
 import numpy as np
 from scipy import sparse
 
-from benchmarks.atomic import atomic_folder, write_json
+from benchmarks.common.atomic import atomic_folder, write_json
 from benchmarks.data.errors import UnavailableError
 from benchmarks.data.split import Inputs, Split, Tokens
 

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.data.cards import Part
+from benchmarks.data.content import Content, Parts, bow, find, matrix, one_path, open_text
 from benchmarks.data.errors import DataError, FormatError
-from benchmarks.data.parts import Content, Parts, bow, find, matrix, one_path, open_text
 from benchmarks.data.split import Tokens
 from benchmarks.data.xc import read_xc
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split, Tokens
-from benchmarks.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
+from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
 
 PADDING, UNKNOWN = 0, 1
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.data.cards import Part
+from benchmarks.data.content import Content, Parts, find, lines, matrix, one_path, open_text
 from benchmarks.data.errors import DataError, FormatError
-from benchmarks.data.parts import Content, Parts, find, lines, matrix, one_path, open_text
 
 
 def read_jsonl(parts: Mapping[str, Part], options: Mapping[str, Any], root: Path) -> Content:

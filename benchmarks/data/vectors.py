@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.atomic import atomic_folder, write_json
+from benchmarks.common.atomic import atomic_folder, write_json
+from benchmarks.data.content import find
 from benchmarks.data.errors import DataError, FormatError
-from benchmarks.data.parts import find
 
 VECTORS, WORDS = "vectors.npy", "vocabulary.txt"
 

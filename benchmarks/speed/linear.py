@@ -32,10 +32,10 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from benchmarks.atomic import atomic_path
+from benchmarks.common.atomic import atomic_path
 from benchmarks.data.split import Inputs, Split
-from benchmarks.metrics import score
-from benchmarks.propensity import inverse_propensity
+from benchmarks.evaluation.metrics import score
+from benchmarks.evaluation.propensity import inverse_propensity
 from benchmarks.speed._one_vs_rest import THREADS, liblinear, ours, peers
 from methods.interface import LabelWeights
 from methods.linear.dismec import DiSMEC

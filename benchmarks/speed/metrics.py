@@ -19,10 +19,10 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from benchmarks.atomic import atomic_path
-from benchmarks.metrics import Evaluation, evaluate, score
-from benchmarks.propensity import inverse_propensity
-from benchmarks.stats import RESAMPLES, bootstrap
+from benchmarks.common.atomic import atomic_path
+from benchmarks.evaluation.metrics import Evaluation, evaluate, score
+from benchmarks.evaluation.propensity import inverse_propensity
+from benchmarks.evaluation.statistics import RESAMPLES, bootstrap
 
 KS = (1, 3, 5)
 A, B = 0.6, 2.6  # Amazon-670K's (its card)
@@ -87,7 +87,7 @@ def top_of_rows(matrix: sparse.csr_matrix, k: int) -> tuple[np.ndarray, np.ndarr
 def plain_scores(
     top: np.ndarray, labels: sparse.csr_matrix, train_labels: sparse.csr_matrix
 ) -> dict[str, float]:
-    """The metrics of :func:`benchmarks.metrics.score` (xc-matlab) with scipy and numpy alone."""
+    """The metrics of :func:`score` (xc-matlab) with scipy and numpy alone."""
     kmax = max(KS)
     top = top[:, :kmax]
     n = labels.shape[0]
@@ -118,7 +118,7 @@ def plain_scores(
 
 
 def plain_bootstrap(evaluation: Evaluation, resamples: int, seed: int) -> dict[str, float]:
-    """Lower ends of the intervals of :func:`benchmarks.stats.bootstrap`, by numpy indexing."""
+    """Lower ends of the intervals of :func:`bootstrap`, by numpy indexing."""
     names = list(evaluation.numerators)
     numerators = np.stack([evaluation.numerators[name] for name in names], axis=1)
     denominators = np.stack([evaluation.denominators[name] for name in names], axis=1)

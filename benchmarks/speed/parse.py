@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
-from benchmarks.atomic import atomic_path
+from benchmarks.common.atomic import atomic_path
 from benchmarks.data.prepared import open_prepared
 from benchmarks.data.xc import read_xc
 

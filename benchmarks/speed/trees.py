@@ -22,10 +22,10 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from benchmarks.atomic import atomic_path
+from benchmarks.common.atomic import atomic_path
 from benchmarks.data import load
 from benchmarks.data.split import Split
-from benchmarks.metrics import score
+from benchmarks.evaluation.metrics import score
 from methods import TopK, get
 
 DATASETS = ("EURLex-4K-half", "EURLex-4.3K")

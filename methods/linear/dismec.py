@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from benchmarks.atomic import atomic_path
+from benchmarks.common.atomic import atomic_path
 from benchmarks.data.split import Split
 from methods.interface import Cost, FitContext, LabelWeights, Method
 from methods.linear.model import SparseLinearModel, as_unit_rows

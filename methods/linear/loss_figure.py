@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from benchmarks.figures import COLOURS, STYLE
-from methods.linear.losses import (
+from benchmarks.evaluation.losses import (
     hinge_negative,
     hinge_positive,
     surrogate_positive,
@@ -19,6 +18,7 @@ from methods.linear.losses import (
     zero_one_negative,
     zero_one_positive,
 )
+from benchmarks.render.figure import COLOURS, STYLE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

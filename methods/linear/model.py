@@ -11,9 +11,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
-from benchmarks.atomic import write_json
+from benchmarks.common.atomic import write_json
 from benchmarks.data.split import Inputs
-from methods.interface import Model, TopK
+from benchmarks.evaluation.topk import TopK
+from methods.interface import Model
 from methods.linear.topk import Strip, is_small, make_strips, top_labels
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
-from methods.interface import TopK
+from benchmarks.evaluation.topk import TopK
 
 STRIP = 512  # labels scored at a time, so that their part of the index stays in cache
 WIDE_STRIP = 8192  # with millions of words, whose list of places is then the larger part

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data.split import Inputs, Split
-from methods.interface import FitContext, Method, Model, TopK
+from benchmarks.evaluation.topk import TopK
+from methods.interface import FitContext, Method, Model
 
 SEEDLESS = "napkinXC's result moves with the number of threads, whatever the seed"
 

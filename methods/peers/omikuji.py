@@ -10,7 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
-from methods.interface import FitContext, Method, Model, TopK
+from benchmarks.evaluation.topk import TopK
+from methods.interface import FitContext, Method, Model
 
 SEEDLESS = "omikuji draws its own random numbers: a seed has no effect, runs differ"
 

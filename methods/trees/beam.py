@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
-from methods.interface import TopK
+from benchmarks.evaluation.topk import TopK
 from methods.trees.leaf_search import Beams, best_labels
 from methods.trees.margins import BATCH, block_margins, gather, workspace
 from methods.trees.search_index import GROUP, SearchIndex

@@ -20,11 +20,12 @@ from numba import njit
 from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
-from benchmarks.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
-from methods.interface import FitContext, Method, Model, TopK
+from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
+from benchmarks.evaluation.topk import TopK
+from methods._kernels.topk import best_of
+from methods.interface import FitContext, Method, Model
 from methods.trees._mersenne import mersenne
 from methods.trees.instance_tree import InstanceTree, grow_flat, leaves_of
-from methods.trees.topk import best_of
 
 CHUNK = 1024
 

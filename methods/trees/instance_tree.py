@@ -14,10 +14,10 @@ import numpy as np
 from numba import njit
 from numba.typed import List
 
+from methods._kernels.topk import best_of
 from methods.trees import l1_logistic
 from methods.trees._introsort import sort_descending
 from methods.trees._mersenne import next_uint32
-from methods.trees.topk import best_of
 
 EPS = 1e-6
 """nDCG must rise by this much for another turn."""

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from methods._kernels.random import stream
 from methods.interface import LabelWeights, Progress, no_progress
 from methods.trees import node_solver
-from methods.trees._random import stream
 from methods.trees.node_solver import NodeWeights, SolverSettings
 
 

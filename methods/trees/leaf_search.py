@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from methods._kernels.topk import best_of
 from methods.trees.search_index import GROUP
-from methods.trees.topk import best_of
 from methods.trees.visits import NO_NODE, by_node, leave, next_margins
 
 PRUNED_K = 64

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
-from methods.trees._random import shuffle, stream
+from methods._kernels.random import shuffle, stream
 from methods.trees.node_problem import gather_rows, positives_of
 
 BLOCK = 128

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.data.split import Inputs, Split
-from methods.interface import FitContext, Method, Model, TopK
+from benchmarks.evaluation.topk import TopK
+from methods.interface import FitContext, Method, Model
 from methods.trees import beam, label_tree, search_index
 from methods.trees.label_tree import Forest, Skeleton, grow
 from methods.trees.node_solver import SolverSettings

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
-from methods.trees._random import shuffle
+from methods._kernels.random import shuffle
 
 EPS = 1e-4
 """The mean cosine must rise by this much for another round (Parabel -e, Bonsai -k)."""

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.data.split import Split
-from benchmarks.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
+from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
 from methods.interface import FitContext, LabelWeights, Method, Model, Variant
-from methods.variants.changed import Changed
+from methods.variants.applied import Changed
 
 
 def class_balance(counts: np.ndarray, beta: float) -> np.ndarray:

@@ -18,12 +18,13 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
-from benchmarks.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
-from methods.interface import FitContext, Method, Model, TopK, Variant
-from methods.trees._random import stream
+from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
+from benchmarks.evaluation.topk import TopK
+from methods._kernels.random import stream
+from methods.interface import FitContext, Method, Model, Variant
 from methods.variants import ranknet_core as core
-from methods.variants.changed import Changed
-from methods.variants.inner import load_inner, save_inner
+from methods.variants.applied import Changed
+from methods.variants.nested_model import load_inner, save_inner
 
 LINKS = ("auto", "identity", "hinge")
 
@@ -235,7 +236,7 @@ class RankNet(RerankVariant):
 
     neighbours, trade_off, margin and rate are the best of 160 settings by PSP on a fifth of
     EURLex-4K-half's training documents that was held out, among those that lose at most 1.5
-    points of P@1 there: ``python -m workflow.choose_ranknet``. No test document had a part in it.
+    points of P@1 there: ``python -m workflow.studies.choose_ranknet``. No test document was used.
 
     form: ``residual`` (W_r y + y), the paper's first formula, or ``bottleneck``.
     n_blocks: 1; the paper stacks "any number" and shows none.

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data.split import Split
-from benchmarks.metrics import score
-from benchmarks.propensity import DEFAULT_A, DEFAULT_B
-from methods.interface import FitContext, Method, Model, TopK
+from benchmarks.evaluation.metrics import score
+from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B
+from benchmarks.evaluation.topk import TopK
+from methods.interface import FitContext, Method, Model
 from methods.variants.ranknet import NetworkModel, RankNet, RerankVariant, reordered
 
 GRID: dict[str, tuple[Any, ...]] = {

@@ -16,8 +16,8 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
-from methods.trees._random import below, shuffle
-from methods.trees.topk import best_of
+from methods._kernels.random import below, shuffle
+from methods._kernels.topk import best_of
 
 RESIDUAL, BOTTLENECK = 0, 1
 _TINY = 1e-8

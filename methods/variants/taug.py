@@ -20,10 +20,11 @@ from numba import njit
 from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
-from methods.interface import FitContext, Method, Model, TopK, Variant
-from methods.trees._random import below, next_uint64, stream, uniform
-from methods.variants.changed import Changed
-from methods.variants.inner import load_inner, save_inner
+from benchmarks.evaluation.topk import TopK
+from methods._kernels.random import below, next_uint64, stream, uniform
+from methods.interface import FitContext, Method, Model, Variant
+from methods.variants.applied import Changed
+from methods.variants.nested_model import load_inner, save_inner
 from methods.variants.ranknet import reordered
 
 ROWS_AT_ONCE = 4096

@@ -15,16 +15,16 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.data.split import Split
-from benchmarks.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
-from methods.interface import Cost, FitContext, Method, Variant
-from methods.linear.dismec import DiSMEC
-from methods.linear.losses import (
+from benchmarks.evaluation.losses import (
     squared_hinge_negative,
     squared_hinge_negative_slope,
     squared_hinge_positive,
     squared_hinge_positive_slope,
     unbiased_positive,
 )
+from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
+from methods.interface import Cost, FitContext, Method, Variant
+from methods.linear.dismec import DiSMEC
 from methods.linear.model import SparseLinearModel, as_unit_rows
 
 LABELS_AT_ONCE = 128

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.data import load
 from benchmarks.data.synthetic import NAMES
-from benchmarks.metrics import score
+from benchmarks.evaluation.metrics import score
 from methods.controls import Oracle
 from methods.interface import Cost, Method, Resources
 from methods.registry import (

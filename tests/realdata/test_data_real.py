@@ -17,7 +17,7 @@ from benchmarks.data.split import Inputs, Split
 from benchmarks.data.unpack import unpack
 from benchmarks.data.vectors import open_vectors
 from benchmarks.data.xc import read_matrix, read_xc
-from benchmarks.propensity import inverse_propensity
+from benchmarks.evaluation.propensity import inverse_propensity
 
 MIRROR = os.environ.get("TAILTABLES_MIRROR")
 pytestmark = pytest.mark.realdata

@@ -15,8 +15,8 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.svm import LinearSVC
 
 from benchmarks.data.split import Inputs, Split
-from benchmarks.metrics import score
-from benchmarks.propensity import inverse_propensity
+from benchmarks.evaluation.metrics import score
+from benchmarks.evaluation.propensity import inverse_propensity
 from methods.interface import LabelWeights
 from methods.linear.dismec import DiSMEC
 from methods.linear.model import SparseLinearModel, as_unit_rows

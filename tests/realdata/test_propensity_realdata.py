@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from benchmarks.metrics import label_counts, score
-from benchmarks.propensity import inverse_propensity
-from methods.interface import TopK
+from benchmarks.evaluation.metrics import label_counts, score
+from benchmarks.evaluation.propensity import inverse_propensity
+from benchmarks.evaluation.topk import TopK
 
 pytestmark = pytest.mark.realdata
 

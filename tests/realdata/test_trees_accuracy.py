@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.data import load
-from benchmarks.metrics import score
+from benchmarks.evaluation.metrics import score
 from methods import get
 
 pytestmark = pytest.mark.realdata

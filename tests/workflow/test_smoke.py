@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from benchmarks.schema import validate
+from benchmarks.common.schema import validate
 from workflow.runtime.cell import RUN_SCHEMA
 
 
@@ -105,14 +105,14 @@ def test_code_of_a_variant_reruns_its_cells_and_not_the_plain_base(done, edited,
 
 
 def test_code_that_everything_imports_reruns_everything(done, edited, smoke):
-    edited("benchmarks/propensity.py", "1.0 + C *", "1.0 + 2.0 * C *")
+    edited("benchmarks/evaluation/propensity.py", "1.0 + C *", "1.0 + 2.0 * C *")
     jobs = done.planned(config=smoke)
     assert len(jobs["prepare"]) == 1, "the demo hides labels by that formula"
     assert len(jobs["run_cell"]) == 8
 
 
 def test_code_of_the_metrics_scores_again_and_trains_nothing(done, edited, smoke):
-    edited("benchmarks/bins.py", "HEAD_DECILES = 1", "HEAD_DECILES = 2")
+    edited("benchmarks/evaluation/bins.py", "HEAD_DECILES = 1", "HEAD_DECILES = 2")
     jobs = done.planned(config=smoke)
     assert len(jobs["evaluate"]) == 8
     assert "run_cell" not in jobs

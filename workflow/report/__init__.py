@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks.atomic import write_text
-from benchmarks.cells import read_cells
-from benchmarks.ranknet_taug_page import FIGURES, has_data
-from benchmarks.report import (
+from benchmarks.common.atomic import write_text
+from benchmarks.papers.ranknet_taug.page import FIGURES, has_data
+from benchmarks.records.cells import read_cells
+from benchmarks.render.report import (
     Section,
     audit_section,
     drawing,

@@ -6,9 +6,10 @@ from benchmarks.data import names as dataset_names
 from benchmarks.data.cards import all_cards
 from benchmarks.data.prepared import forget_unavailable
 from benchmarks.data.synthetic import NAMES as SYNTHETIC
-from benchmarks.schema import InvalidDocumentError
-from benchmarks.ranknet_taug_page import FIGURES as RANKNET_TAUG_FIGURES
-from workflow.config import Cell, check, check_pairs, plan, swept
+from benchmarks.common.schema import InvalidDocumentError
+from benchmarks.papers.ranknet_taug.page import FIGURES as RANKNET_TAUG_FIGURES
+from benchmarks.records.cell import Cell
+from workflow.config import check, check_pairs, plan, swept
 from workflow.runtime.digest import code_digest
 from workflow.runtime.resume import clear_after_kill
 

@@ -18,7 +18,7 @@ rule audit:
     conda:
         "../../environment.yml"
     params:
-        code=code_digest("benchmarks.audit"),
+        code=code_digest("benchmarks.papers.audit.page"),
     script:
         "../scripts/audit.py"
 
@@ -40,7 +40,7 @@ rule compare:
     conda:
         "../../environment.yml"
     params:
-        code=code_digest("benchmarks.compare_page"),
+        code=code_digest("benchmarks.papers.compare_page"),
     script:
         "../scripts/compare.py"
 
@@ -55,7 +55,7 @@ rule compare_summary:
     conda:
         "../../environment.yml"
     params:
-        code=code_digest("benchmarks.compare"),
+        code=code_digest("benchmarks.papers.compare"),
         papers=PAPERS,
     script:
         "../scripts/compare_summary.py"

@@ -59,6 +59,6 @@ rule dataset_statistics:
     conda:
         "../../environment.yml"
     params:
-        code=code_digest("benchmarks.dataset_tables", "benchmarks.dataset_figures"),
+        code=code_digest("benchmarks.papers.dataset_counts", "benchmarks.render.label_distributions"),
     script:
         "../scripts/dataset_stats.py"

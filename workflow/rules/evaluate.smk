@@ -29,7 +29,7 @@ rule collect:
     conda:
         "../../environment.yml"
     params:
-        code=code_digest("benchmarks.cells"),
+        code=code_digest("benchmarks.records.cells"),
     script:
         "../scripts/collect.py"
 
@@ -44,7 +44,7 @@ rule intervals:
     conda:
         "../../environment.yml"
     params:
-        code=code_digest("benchmarks.uncertainty"),
+        code=code_digest("benchmarks.records.intervals"),
     script:
         "../scripts/intervals.py"
 
@@ -61,6 +61,6 @@ rule relative_improvement:
         "../../environment.yml"
     params:
         ks=SETTINGS["ks"],
-        code=code_digest("benchmarks.tables"),
+        code=code_digest("benchmarks.render.table"),
     script:
         "../scripts/relative_improvement.py"

@@ -9,7 +9,7 @@ rule weight_norms:
     conda:
         "../../environment.yml"
     params:
-        code=code_digest("benchmarks.figures"),
+        code=code_digest("benchmarks.render.figure"),
     script:
         "../scripts/weight_norms.py"
 
@@ -52,6 +52,6 @@ rule ranknet_taug:
         "../../environment.yml"
     params:
         settings=swept(JOBS.values(), ["n_aug", "tau"]),
-        code=code_digest("benchmarks.ranknet_taug_page"),
+        code=code_digest("benchmarks.papers.ranknet_taug.page"),
     script:
         "../scripts/ranknet_taug.py"

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.atomic import atomic_folder, atomic_path, write_json
+from benchmarks.common.atomic import atomic_folder, atomic_path, write_json
+from benchmarks.common.schema import validate
 from benchmarks.data.prepared import read_meta
-from benchmarks.schema import validate
-from methods.interface import TopK
+from benchmarks.evaluation.topk import TopK
 from workflow.runtime import provenance
 from workflow.runtime.launch import launch
 from workflow.runtime.resume import hold

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.atomic import write_json
+from benchmarks.common.atomic import write_json
 from benchmarks.data.prepared import open_prepared
 from benchmarks.data.split import Split
 from methods.controls import Oracle

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.atomic import atomic_path
-from benchmarks.bins import frequency_bins
-from benchmarks.cells import COMPLETE_LABELS, PS_ESTIMATE
-from benchmarks.completeness import true_beside_estimate
-from benchmarks.conventions import CONVENTIONS, DEFAULT
+from benchmarks.common.atomic import atomic_path
 from benchmarks.data.prepared import open_prepared
 from benchmarks.data.split import Split
-from benchmarks.metrics import Evaluation, evaluate
-from methods.interface import TopK
+from benchmarks.evaluation.bins import frequency_bins
+from benchmarks.evaluation.completeness import true_beside_estimate
+from benchmarks.evaluation.conventions import CONVENTIONS, DEFAULT
+from benchmarks.evaluation.metrics import Evaluation, evaluate
+from benchmarks.evaluation.topk import TopK
+from benchmarks.records.cells import COMPLETE_LABELS, PS_ESTIMATE
 
 COLUMNS = ("metric", "k", "convention", "bin", "value", "numerator", "denominator", "n")
 

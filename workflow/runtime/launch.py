@@ -13,7 +13,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from benchmarks.atomic import write_json
+from benchmarks.common.atomic import write_json
 from workflow.runtime.supervisor import Exit, supervise
 
 THREAD_VARIABLES = (

@@ -1,4 +1,4 @@
-from benchmarks.audit import write_audit
+from benchmarks.papers.audit.page import write_audit
 from workflow.runtime.logs import logged
 
 with logged(snakemake.log[0]):

@@ -1,7 +1,7 @@
 from pathlib import Path
 
-from benchmarks.atomic import atomic_path
-from benchmarks.cells import collect
+from benchmarks.common.atomic import atomic_path
+from benchmarks.records.cells import collect
 from workflow.runtime.logs import logged
 
 with logged(snakemake.log[0]):

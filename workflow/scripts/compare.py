@@ -1,8 +1,8 @@
 import pandas as pd
 
-from benchmarks.cells import read_cells
-from benchmarks.compare import prepared_facts, saved_instances
-from benchmarks.compare_page import write_comparison
+from benchmarks.papers.compare import prepared_facts, saved_instances
+from benchmarks.papers.compare_page import write_comparison
+from benchmarks.records.cells import read_cells
 from workflow.runtime.logs import logged
 
 with logged(snakemake.log[0]):

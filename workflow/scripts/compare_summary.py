@@ -1,7 +1,7 @@
 import pandas as pd
 
-from benchmarks.atomic import atomic_path
-from benchmarks.compare import tally
+from benchmarks.common.atomic import atomic_path
+from benchmarks.papers.compare import tally
 from workflow.runtime.logs import logged
 
 with logged(snakemake.log[0]):

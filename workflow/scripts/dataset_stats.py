@@ -1,6 +1,7 @@
 from pathlib import Path
 
-from benchmarks import dataset_figures, dataset_tables
+from benchmarks.papers import dataset_counts as dataset_tables
+from benchmarks.render import label_distributions as dataset_figures
 from workflow.runtime.logs import logged
 
 with logged(snakemake.log[0]):

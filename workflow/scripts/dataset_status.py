@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from benchmarks.atomic import write_json
+from benchmarks.common.atomic import write_json
 from benchmarks.data.prepare import status
 from workflow.runtime.logs import logged
 

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from benchmarks.uncertainty import write_intervals
+from benchmarks.records.intervals import write_intervals
 from workflow.runtime.logs import logged
 
 with logged(snakemake.log[0]):

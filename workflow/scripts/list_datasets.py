@@ -1,7 +1,7 @@
 import json
 from pathlib import Path
 
-from benchmarks.atomic import write_json
+from benchmarks.common.atomic import write_json
 from benchmarks.data.prepare import status_table
 
 paths = [Path(path) for path in snakemake.input]

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from benchmarks.figures import write_figure
+from benchmarks.render.figure import write_figure
 from methods.linear.loss_figure import draw, loss_curves
 from workflow.runtime.logs import logged
 

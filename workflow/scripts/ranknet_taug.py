@@ -1,7 +1,7 @@
 from pathlib import Path
 
-from benchmarks.ranknet_taug_page import write_page
-from workflow.config import Cell
+from benchmarks.papers.ranknet_taug.page import write_page
+from benchmarks.records.cell import Cell
 from workflow.runtime.logs import logged
 
 with logged(snakemake.log[0]):

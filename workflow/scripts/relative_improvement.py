@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks.cells import read_cells
-from benchmarks.tables import relative_improvement, write_table
+from benchmarks.records.cells import read_cells
+from benchmarks.render.table import relative_improvement, write_table
 from workflow.runtime.logs import logged
 
 with logged(snakemake.log[0]):

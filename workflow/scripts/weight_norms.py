@@ -1,7 +1,7 @@
 from pathlib import Path
 
-from benchmarks.figures import norms_frame, weight_norms, write_figure
-from workflow.config import Cell
+from benchmarks.records.cell import Cell
+from benchmarks.render.figure import norms_frame, weight_norms, write_figure
 from workflow.runtime.logs import logged
 
 with logged(snakemake.log[0]):

@@ -2,8 +2,9 @@
 
 import pytest
 
-from benchmarks.schema import InvalidDocumentError
-from workflow.config import Cell, check, check_pairs, derive_seed, plan
+from benchmarks.common.schema import InvalidDocumentError
+from benchmarks.records.cell import Cell
+from workflow.config import check, check_pairs, derive_seed, plan
 
 GOOD = {"cells": [{"datasets": ["tiny-bow"], "bases": ["LinearSVC"], "variants": ["plain", "PW"]}]}
 

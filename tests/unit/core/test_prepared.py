@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.atomic import atomic_folder, atomic_path, write_text
+from benchmarks.common.atomic import atomic_folder, atomic_path, write_text
 from benchmarks.data import load
 from benchmarks.data.prepared import Texts, open_prepared, read_meta, write
 

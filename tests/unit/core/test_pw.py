@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.data import load
-from benchmarks.propensity import inverse_propensity
+from benchmarks.evaluation.propensity import inverse_propensity
 from methods import get
 from methods.variants.pw import PW, ClassBalanced, PWcb, PWCostSensitive, class_balance
 

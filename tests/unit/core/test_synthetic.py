@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.data import load
 from benchmarks.data.synthetic import CORPORA, NAMES, _documents, generate
-from benchmarks.propensity import inverse_propensity
+from benchmarks.evaluation.propensity import inverse_propensity
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.cells import CELL_COLUMNS
-from benchmarks.tables import (
+from benchmarks.records.cells import CELL_COLUMNS
+from benchmarks.render.table import (
     Table,
     relative_improvement,
     to_html,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from methods.interface import TopK
+from benchmarks.evaluation.topk import TopK
 
 # Few distinct values, so that ties are common.
 scores = hnp.arrays(

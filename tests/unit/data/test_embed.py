@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from benchmarks.common.schema import InvalidDocumentError
 from benchmarks.data import embed, load
 from benchmarks.data.cards import Embedding, user_card
 from benchmarks.data.embed import embedded, encode, encoder_folder
@@ -17,7 +18,6 @@ from benchmarks.data.errors import DataError, UnavailableError
 from benchmarks.data.prepare import ensure, ensure_or_record
 from benchmarks.data.prepared import open_prepared, read_meta
 from benchmarks.data.split import Inputs, Split
-from benchmarks.schema import InvalidDocumentError
 
 MINILM = "all-MiniLM-L6-v2"
 TEXTS = [

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from benchmarks import dataset_figures, dataset_tables
 from benchmarks.data.prepare import ensure
 from benchmarks.data.split import Inputs, Split
-from benchmarks.dataset_tables import AGREES, CUT, DIFFERS, UNKNOWN, compare, judge
+from benchmarks.papers import dataset_counts as dataset_tables
+from benchmarks.papers.dataset_counts import AGREES, CUT, DIFFERS, UNKNOWN, compare, judge
+from benchmarks.render import label_distributions as dataset_figures
 
 
 @pytest.mark.parametrize(

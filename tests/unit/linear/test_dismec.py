@@ -17,7 +17,8 @@ from scipy import sparse
 
 import methods.linear.dismec as dismec
 from benchmarks.data.split import Inputs, Split
-from methods.interface import LabelWeights, TopK
+from benchmarks.evaluation.topk import TopK
+from methods.interface import LabelWeights
 from methods.linear.dismec import DiSMEC
 from methods.linear.model import SparseLinearModel
 from methods.linear.topk import make_strips, top_labels

@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
+from benchmarks.evaluation import losses
 from methods.interface import FitContext, Method, Model
-from methods.linear import losses
 from methods.linear.dismec import DiSMEC
 from methods.linear.loss_figure import draw, loss_curves
 from methods.linear.model import SparseLinearModel
@@ -77,8 +77,9 @@ def test_diverges_and_says_so() -> None:
     assert stopped > 0
     assert any(f"{stopped} of 6 labels diverged" in note for note in model.notes)
     assert np.linalg.norm(base.fit(train).weights.toarray(), axis=1).max() < 25
+    # How far it runs before the step limit differs between processors; that it runs on does not.
     farther = Unbiased(radius=500.0).apply(base).fit(train)
-    assert np.linalg.norm(farther.weights.toarray(), axis=1).max() > 100
+    assert np.linalg.norm(farther.weights.toarray(), axis=1).max() > 1.5 * norms.max()
 
 
 def test_shards_join_to_the_whole() -> None:

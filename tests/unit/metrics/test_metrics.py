@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics import f1_score
 
-from benchmarks.bins import DECILES, PARTS, frequency_bins
-from benchmarks.conventions import CONVENTIONS
-from benchmarks.metrics import Evaluation, evaluate, label_counts, score
-from benchmarks.propensity import inverse_propensity
-from methods.interface import TopK
+from benchmarks.evaluation.bins import DECILES, PARTS, frequency_bins
+from benchmarks.evaluation.conventions import CONVENTIONS
+from benchmarks.evaluation.metrics import Evaluation, evaluate, label_counts, score
+from benchmarks.evaluation.propensity import inverse_propensity
+from benchmarks.evaluation.topk import TopK
 
 ALL = sorted(CONVENTIONS)
 

@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from benchmarks.completeness import true_beside_estimate
-from benchmarks.metrics import Evaluation, evaluate
-from benchmarks.propensity import inverse_propensity
-from benchmarks.stats import (
+from benchmarks.evaluation.completeness import true_beside_estimate
+from benchmarks.evaluation.metrics import Evaluation, evaluate
+from benchmarks.evaluation.propensity import inverse_propensity
+from benchmarks.evaluation.statistics import (
     bootstrap,
     holm,
     mean_relative_change,
     paired_bootstrap,
     seed_spread,
 )
-from methods.interface import TopK
+from benchmarks.evaluation.topk import TopK
 
 
 def ratio_metric(numerators, denominators, name="PSP@1", convention="xc-matlab"):
@@ -58,7 +58,7 @@ def test_the_bootstrap_depends_on_its_seed_and_on_no_thread(monkeypatch):
     threads = numba.get_num_threads()
     numba.set_num_threads(1)
     # Other chunks of the draws must not change the stream either.
-    monkeypatch.setattr("benchmarks.stats.DRAWS_AT_ONCE", 200)
+    monkeypatch.setattr("benchmarks.evaluation.statistics.DRAWS_AT_ONCE", 200)
     again = bootstrap(evaluation, resamples=50, seed=1)
     numba.set_num_threads(threads)
     pd.testing.assert_frame_equal(once, again, check_exact=True)

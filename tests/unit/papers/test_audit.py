@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.audit import audit, render_page, write_audit
-from benchmarks.audit_checks import OK, dcg_range, discount_sum
-from benchmarks.intervals import Interval, exactly
-from benchmarks.papers import load_papers
+from benchmarks.papers.audit.page import audit, render_page, write_audit
+from benchmarks.papers.audit.within import OK, dcg_range, discount_sum
+from benchmarks.papers.printed import Interval, exactly
+from benchmarks.papers.spec import load_papers
 
 
 @pytest.fixture(scope="module")

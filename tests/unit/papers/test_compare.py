@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.compare import OUTCOMES, compare, tally
-from benchmarks.compare_page import render_comparison, write_comparison
-from benchmarks.conventions import CONVENTIONS, interchangeable
-from benchmarks.metrics import Evaluation
-from benchmarks.ours import MissingError, Ours
-from benchmarks.papers import PAPERS, load_paper
-from benchmarks.stats import SUMMARY_METRICS, mean_relative_change
+from benchmarks.evaluation.conventions import CONVENTIONS, interchangeable
+from benchmarks.evaluation.metrics import Evaluation
+from benchmarks.evaluation.statistics import SUMMARY_METRICS, mean_relative_change
+from benchmarks.papers.compare import OUTCOMES, compare, tally
+from benchmarks.papers.compare_page import render_comparison, write_comparison
+from benchmarks.papers.spec import PAPERS, load_paper
+from benchmarks.records.lookup import MissingError, Ours
 
 METRICS = [f"{m}@{k}" for m in ("P", "nDCG", "PSP", "PSnDCG") for k in (1, 3, 5)]
 N = 400

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks import papers
-from benchmarks.claims import judge, printed_value
-from benchmarks.conventions import CONVENTIONS
-from benchmarks.intervals import Interval, mean, printed, relative_change
-from benchmarks.papers import PAPERS, conventions_used, load_paper, load_papers, read_published
-from benchmarks.stats import mean_relative_change
+from benchmarks.evaluation.conventions import CONVENTIONS
+from benchmarks.evaluation.statistics import mean_relative_change
+from benchmarks.papers import spec as papers
+from benchmarks.papers.claims import judge, printed_value
+from benchmarks.papers.printed import Interval, mean, printed, relative_change
+from benchmarks.papers.spec import PAPERS, conventions_used, load_paper, load_papers, read_published
 
 finite = st.floats(-1e3, 1e3)
 

@@ -8,10 +8,10 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.data.split import Inputs
+from methods._kernels.topk import best_of
 from methods.trees import instance_tree, l1_logistic
 from methods.trees._mersenne import mersenne
 from methods.trees.fastxml import FastXML, InstanceTreesModel, PfastreXML
-from methods.trees.topk import best_of
 from tests.unit.trees.test_label_trees import corpus
 
 

@@ -12,9 +12,9 @@ from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
 from methods import get
+from methods._kernels.random import stream
 from methods.interface import LabelWeights
 from methods.trees import search_index
-from methods.trees._random import stream
 from methods.trees.leaf_search import PRUNED_K
 from methods.trees.parabel import Bonsai, LabelTreesModel, Parabel
 from methods.trees.partition import balanced_halves, k_means, label_centroids, row_scales

@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
+from methods._kernels.random import stream
 from methods.trees import node_solver
-from methods.trees._random import stream
 from methods.trees.node_solver import SolverSettings, train_node
 from methods.trees.partition import row_scales
 

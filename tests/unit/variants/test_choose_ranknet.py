@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.data import load
-from workflow import choose_ranknet
+from workflow.studies import choose_ranknet
 
 
 def frame() -> pd.DataFrame:

@@ -7,11 +7,12 @@ import pytest
 from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
-from benchmarks.propensity import inverse_propensity
+from benchmarks.evaluation.propensity import inverse_propensity
+from benchmarks.evaluation.topk import TopK
 from methods import get
-from methods.interface import FitContext, TopK
+from methods._kernels.random import stream
+from methods.interface import FitContext
 from methods.registry import MisfitError
-from methods.trees._random import stream
 from methods.variants import ranknet_core as core
 from methods.variants.ranknet import NetworkModel, RankNet, SimpleModel, as_probability, reordered
 from tests.unit.trees.test_label_trees import corpus

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from benchmarks.data import load
-from benchmarks.metrics import score
+from benchmarks.evaluation.metrics import score
+from benchmarks.evaluation.topk import TopK
 from methods import get
-from methods.interface import FitContext, TopK
+from methods.interface import FitContext
 from methods.variants import ranknet_chosen
 from methods.variants.ranknet import NetworkModel, RankNet, reordered
 from methods.variants.ranknet_chosen import GRID, UNTRAINED, RankNetChosen, settings

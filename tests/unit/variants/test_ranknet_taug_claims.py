@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import ranknet_taug_claims as judge
-from benchmarks.ranknet_taug_page import has_data, sweep, tables, write_page
+from benchmarks.papers.ranknet_taug import claims as judge
+from benchmarks.papers.ranknet_taug.page import has_data, sweep, tables, write_page
 
 SETTINGS = {
     "Taug-ds": {"n_aug": 4, "tau": 0.1},

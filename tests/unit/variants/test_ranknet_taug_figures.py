@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import ranknet_taug_figures as paper
+from benchmarks.papers.ranknet_taug import figures as paper
 
 
 def cells() -> pd.DataFrame:

@@ -14,9 +14,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from benchmarks.conventions import interchangeable
-from benchmarks.metrics import Evaluation
-from benchmarks.stats import (
+from benchmarks.evaluation.conventions import interchangeable
+from benchmarks.evaluation.metrics import Evaluation
+from benchmarks.evaluation.statistics import (
     RESAMPLES,
     SUMMARY_METRICS,
     SUMMARY_NAMES,

@@ -17,7 +17,7 @@ import pandas as pd
 from numba import njit
 from scipy import stats as distributions
 
-from benchmarks.metrics import Evaluation
+from benchmarks.evaluation.metrics import Evaluation
 
 Kind = Literal["PS", "vanilla"]
 

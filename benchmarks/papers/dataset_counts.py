@@ -20,9 +20,9 @@ from benchmarks.data.cards import Card, all_cards
 from benchmarks.data.facts import label_averages
 from benchmarks.data.prepared import read_meta
 from benchmarks.data.xc import read_matrix
-from benchmarks.tables import MISSING, Table, write_table
+from benchmarks.render.table import MISSING, Table, write_table
 
-PAPERS = Path(__file__).parent / "papers"
+PAPERS = Path(__file__).parent
 TABLES = {
     "ranknet_taug": "ranknet_taug_table1.csv",
     "tailmix": "tailmix_table1.csv",

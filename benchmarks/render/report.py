@@ -12,9 +12,9 @@ from typing import Any
 import jinja2
 import pandas as pd
 
-from benchmarks.cells import COMPLETE_LABELS, KEY, PS_ESTIMATE, failures, metric_names
-from benchmarks.conventions import DEFAULT
-from benchmarks.tables import Table, to_html
+from benchmarks.evaluation.conventions import DEFAULT
+from benchmarks.records.cells import COMPLETE_LABELS, KEY, PS_ESTIMATE, failures, metric_names
+from benchmarks.render.table import Table, to_html
 
 TEMPLATES = Path(__file__).parent / "templates"
 

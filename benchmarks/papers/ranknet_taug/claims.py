@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.cells import KEY
-from benchmarks.ranknet_taug_figures import BASES
-from benchmarks.stats import LEVEL
-from benchmarks.tables import MINUS
+from benchmarks.evaluation.statistics import LEVEL
+from benchmarks.papers.ranknet_taug.figures import BASES
+from benchmarks.records.cells import KEY
+from benchmarks.render.table import MINUS
 
 HOLDS, FAILS, OPEN, SAME = "holds", "contradicted", "not decided", "no change"
 COLUMNS = ["claim", "dataset", "base", "measured", "verdict"]

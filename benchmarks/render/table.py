@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.atomic import atomic_path, write_text
-from benchmarks.cells import KEY, values_by_cell
-from benchmarks.conventions import DEFAULT
-from benchmarks.stats import SUMMARY_NAMES, Kind, mean_relative_change
+from benchmarks.common.atomic import atomic_path, write_text
+from benchmarks.evaluation.conventions import DEFAULT
+from benchmarks.evaluation.statistics import SUMMARY_NAMES, Kind, mean_relative_change
+from benchmarks.records.cells import KEY, values_by_cell
 
 PLAIN = "plain"
 MISSING = "–"
@@ -140,7 +140,7 @@ def relative_improvement(
     """PW Table 3's shape: metrics of every method, and the mean change against its plain base.
 
     Seeds are averaged. The change is PW eq. 30, which counts @1 twice, over propensity-scored
-    and over vanilla metrics; with ``intervals`` (see :mod:`benchmarks.uncertainty`) its 95%
+    and over vanilla metrics; with ``intervals`` (see :mod:`benchmarks.records.intervals`) its 95%
     interval over test points follows, and the metrics' own go into the csv.
     """
     names = _columns(ks)

@@ -10,12 +10,12 @@ from typing import Any
 import jinja2
 import pandas as pd
 
-from benchmarks.atomic import atomic_path, write_text
-from benchmarks.compare import MEASURED, OUTCOMES, REPRODUCED, Facts, compare
-from benchmarks.ours import Instances
-from benchmarks.papers import Paper, load_paper
+from benchmarks.common.atomic import atomic_path, write_text
+from benchmarks.papers.compare import MEASURED, OUTCOMES, REPRODUCED, Facts, compare
+from benchmarks.papers.spec import Paper, load_paper
+from benchmarks.records.lookup import Instances
 
-TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = Path(__file__).parents[1] / "render" / "templates"
 
 
 def write_comparison(

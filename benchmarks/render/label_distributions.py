@@ -1,6 +1,6 @@
 """Figures of label distributions: PW Fig. 1, HTTN Fig. 1, TailMix Fig. 2, for any dataset.
 
-Each function returns the figure and the numbers behind it; ``benchmarks.figures.write_figure``
+Each function returns the figure and the numbers behind it; ``write_figure``
 puts both on disk.
 """
 
@@ -16,9 +16,9 @@ from scipy import sparse
 
 from benchmarks.data.prepared import open_prepared
 from benchmarks.data.split import Split
-from benchmarks.dataset_tables import prepared_names
-from benchmarks.figures import COLOURS, STYLE, write_figure
-from benchmarks.propensity import inverse_propensity
+from benchmarks.evaluation.propensity import inverse_propensity
+from benchmarks.papers.dataset_counts import prepared_names
+from benchmarks.render.figure import COLOURS, STYLE, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from benchmarks import intervals
-from benchmarks.audit_checks import (
+from benchmarks.evaluation.statistics import SUMMARY_METRICS
+from benchmarks.papers import printed as intervals
+from benchmarks.papers.audit.within import (
     DISAGREES,
     IMPOSSIBLE,
     NDCG_CHECK,
@@ -24,9 +25,8 @@ from benchmarks.audit_checks import (
     rows_of,
     with_implied,
 )
-from benchmarks.intervals import Interval
-from benchmarks.papers import Paper
-from benchmarks.stats import SUMMARY_METRICS
+from benchmarks.papers.printed import Interval
+from benchmarks.papers.spec import Paper
 
 
 def check_copies(papers: Sequence[Paper]) -> Iterator[Finding]:

@@ -17,11 +17,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks import claims
 from benchmarks.data.prepared import read_meta
-from benchmarks.intervals import Interval, printed, relative_change
-from benchmarks.metrics import Evaluation
-from benchmarks.ours import (
+from benchmarks.evaluation.metrics import Evaluation
+from benchmarks.evaluation.statistics import RESAMPLES, holm
+from benchmarks.papers import claims
+from benchmarks.papers.printed import Interval, printed, relative_change
+from benchmarks.papers.spec import Paper, load_paper
+from benchmarks.records.lookup import (
     NOT_APPLICABLE,
     NOT_RUN,
     Cell,
@@ -31,8 +33,6 @@ from benchmarks.ours import (
     Ours,
     average,
 )
-from benchmarks.papers import Paper, load_paper
-from benchmarks.stats import RESAMPLES, holm
 
 REPRODUCED = "reproduced"
 SAME_DIRECTION = "same direction"

@@ -1,10 +1,10 @@
 """Choose what the RankNet paper leaves open, without looking at a test document.
 
-``python -m workflow.choose_ranknet [--dataset EURLex-4K-half] [--base Bonsai]`` holds out a fifth
-of the training documents, fits the base and RankNet on the rest under every setting of a grid, and
-prints the settings by their PSP on the fifth. The best is the one with the highest mean of PSP@1,
-3, 5 among those that lose at most ``--loss`` points of P@1 there; the paper's Table 5 prints losses
-of 1.29 (Bonsai) and 1.53 (Parabel) on EUR-Lex.
+``python -m workflow.studies.choose_ranknet [--dataset EURLex-4K-half] [--base Bonsai]`` holds out a
+fifth of the training documents, fits the base and RankNet on the rest under every setting of a
+grid, and prints the settings by their PSP on the fifth. The best is the one with the highest mean
+of PSP@1, 3, 5 among those that lose at most ``--loss`` points of P@1 there; the paper's Table 5
+prints losses of 1.29 (Bonsai) and 1.53 (Parabel) on EUR-Lex.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.atomic import atomic_path
+from benchmarks.common.atomic import atomic_path
 from benchmarks.data import load
 from benchmarks.data.split import Split
-from benchmarks.metrics import score
+from benchmarks.evaluation.metrics import score
 from methods import get
 from methods.interface import FitContext
 from methods.variants.ranknet import RankNet, reordered
@@ -69,7 +69,9 @@ def best_setting(frame: pd.DataFrame, loss: float) -> pd.Series:
 
 def main(argv: list[str]) -> int:
     """Run the grid; print the best and what is near it; write the whole."""
-    parser = argparse.ArgumentParser(prog="python -m workflow.choose_ranknet", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m workflow.studies.choose_ranknet", description=__doc__
+    )
     parser.add_argument("--dataset", default="EURLex-4K-half")
     parser.add_argument("--base", default="Bonsai")
     parser.add_argument("--seed", type=int, default=0)

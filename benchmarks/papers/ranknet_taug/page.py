@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks import ranknet_taug_figures as paper
-from benchmarks.atomic import write_text
-from benchmarks.cells import read_cells
-from benchmarks.figures import write_figure
-from benchmarks.ranknet_taug_claims import NOTE, claims, differences, summary
-from benchmarks.tables import MINUS, Table, to_html, write_table
+from benchmarks.common.atomic import write_text
+from benchmarks.papers.ranknet_taug import figures as paper
+from benchmarks.papers.ranknet_taug.claims import NOTE, claims, differences, summary
+from benchmarks.records.cells import read_cells
+from benchmarks.render.figure import write_figure
+from benchmarks.render.table import MINUS, Table, to_html, write_table
 
 FIGURES = {
     "ranknet_taug_figure1": "Label frequencies and weight norms before and after augmentation "
@@ -27,7 +27,7 @@ Settings = Mapping[str, Mapping[str, float]]
 
 
 def gains(frame: pd.DataFrame, intervals: pd.DataFrame, variant: str, caption: str) -> Table:
-    """A table of :func:`benchmarks.ranknet_taug_figures.improvements`, changes with intervals."""
+    """A table of :func:`figures.improvements`, changes with intervals."""
     bounds = differences(intervals, variant)
     texts = {}
     for number, row in enumerate(frame.to_dict("records")):

@@ -6,10 +6,10 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from benchmarks.audit_checks import NOTE, ODD, OK, Finding, place, rows_of
-from benchmarks.conventions import get_convention
-from benchmarks.intervals import Interval
-from benchmarks.papers import Paper
+from benchmarks.evaluation.conventions import get_convention
+from benchmarks.papers.audit.within import NOTE, ODD, OK, Finding, place, rows_of
+from benchmarks.papers.printed import Interval
+from benchmarks.papers.spec import Paper
 
 FAR = 0.05
 """How far PSnDCG@3 may lie from its usual place between PSP@1 and PSP@3 on a dataset."""

@@ -14,18 +14,18 @@ from pathlib import Path
 import jinja2
 import pandas as pd
 
-from benchmarks.atomic import atomic_path, write_text
-from benchmarks.audit_across import (
+from benchmarks.common.atomic import atomic_path, write_text
+from benchmarks.papers.audit.across import (
     check_consequences,
     check_copies,
     check_features,
     check_statistics,
 )
-from benchmarks.audit_checks import OK, VERDICTS, Finding, check_all
-from benchmarks.audit_propensity import check_ps_level, check_ps_position, check_ps_span
-from benchmarks.papers import Paper, load_papers
+from benchmarks.papers.audit.propensity import check_ps_level, check_ps_position, check_ps_span
+from benchmarks.papers.audit.within import OK, VERDICTS, Finding, check_all
+from benchmarks.papers.spec import Paper, load_papers
 
-TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = Path(__file__).parents[2] / "render" / "templates"
 
 MEANING = {
     "impossible": "no set of predictions can give these figures",

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from benchmarks.metrics import Ranking, evaluate
-from benchmarks.propensity import DEFAULT_A, DEFAULT_B
+from benchmarks.evaluation.metrics import Ranking, evaluate
+from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B
 
 
 def true_beside_estimate(

@@ -13,9 +13,9 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks import intervals
-from benchmarks.intervals import Interval
-from benchmarks.papers import Paper
+from benchmarks.papers import printed as intervals
+from benchmarks.papers.printed import Interval
+from benchmarks.papers.spec import Paper
 
 Lookup = Callable[[pd.Series], Interval]
 

@@ -1,4 +1,4 @@
-"""Compiled loops behind :mod:`benchmarks.metrics`: one pass over the test rows, top-k in.
+"""Compiled loops of the metrics: one pass over the test rows, top-k in.
 
 Rows are walked in order by one thread: the sums do not depend on the number of cores, and the
 work is bound by memory, not by arithmetic.

@@ -1,7 +1,7 @@
 """Checks of one paper's printed figures against one another; nothing but print goes in.
 
 Each check yields a :class:`Finding` for everything it looked at, ``ok`` included, so that the
-audit can say how much was checked. Intervals are those of rounding (:mod:`benchmarks.intervals`).
+audit can say how much was checked. Intervals are those of rounding.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks import claims, intervals
-from benchmarks.intervals import Interval
-from benchmarks.papers import Paper
-from benchmarks.stats import SUMMARY_METRICS
+from benchmarks.evaluation.statistics import SUMMARY_METRICS
+from benchmarks.papers import claims
+from benchmarks.papers import printed as intervals
+from benchmarks.papers.printed import Interval
+from benchmarks.papers.spec import Paper
 
 OK = "ok"
 WRONG = "does not follow"

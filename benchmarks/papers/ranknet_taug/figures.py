@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from benchmarks.figures import COLOURS, STYLE, running_median
+from benchmarks.render.figure import COLOURS, STYLE, running_median
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

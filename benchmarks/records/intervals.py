@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.atomic import atomic_path
-from benchmarks.cells import KEY
-from benchmarks.metrics import Evaluation
-from benchmarks.stats import SUMMARY_NAMES, bootstrap, holm, paired_bootstrap
+from benchmarks.common.atomic import atomic_path
+from benchmarks.evaluation.metrics import Evaluation
+from benchmarks.evaluation.statistics import SUMMARY_NAMES, bootstrap, holm, paired_bootstrap
+from benchmarks.records.cells import KEY
 
 PLAIN = "plain"
 COLUMNS = [

@@ -1,0 +1,1 @@
+"""Files written whole, documents checked against schemas: what every room needs."""

@@ -1,0 +1,1 @@
+"""What the printed numbers of the papers say about themselves and one another."""

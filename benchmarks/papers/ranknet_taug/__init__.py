@@ -1,0 +1,1 @@
+"""The RankNet+Taug paper: its tables, figures and claims, redone."""

@@ -1,0 +1,1 @@
+"""Tables, figures and pages: how results are shown."""

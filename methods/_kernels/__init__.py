@@ -1,0 +1,1 @@
+"""Compiled helpers that several families of methods share."""

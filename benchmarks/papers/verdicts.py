@@ -1,0 +1,36 @@
+"""The one vocabulary of verdicts: what is said of a printed value, of a claim, of a print itself.
+
+Values: ``reproduced`` (within tolerance), ``same direction`` (outside it, but the change over the
+base has the printed sign), ``contradicted`` (the other sign, and the interval excludes zero),
+``outside tolerance`` (anything else that was measured). Claims: ``holds``, ``contradicted``,
+``undecided`` (the interval holds zero), ``no change``. Where nothing was measured: ``failed``,
+``not run``, ``not applicable``, each with a reason. Checks of print against print: ``ok`` and the
+findings below it, the gravest first.
+"""
+
+from __future__ import annotations
+
+REPRODUCED = "reproduced"
+SAME_DIRECTION = "same direction"
+OUTSIDE = "outside tolerance"
+CONTRADICTED = "contradicted"
+HOLDS = "holds"
+UNDECIDED = "undecided"
+NO_CHANGE = "no change"
+FAILED = "failed"
+NOT_RUN = "not run"
+NOT_APPLICABLE = "not applicable"
+
+OF_VALUES = (REPRODUCED, SAME_DIRECTION, OUTSIDE, CONTRADICTED)
+OF_CLAIMS = (HOLDS, CONTRADICTED, UNDECIDED, NO_CHANGE)
+MEASURED = tuple(dict.fromkeys((*OF_VALUES, *OF_CLAIMS)))
+MISSING = (FAILED, NOT_RUN, NOT_APPLICABLE)
+OUTCOMES = (*MEASURED, *MISSING)
+
+IMPOSSIBLE = "impossible"
+DOES_NOT_FOLLOW = "does not follow"
+DISAGREES = "disagrees"
+ODD = "odd"
+NOTE = "note"
+OK = "ok"
+OF_PRINT = (IMPOSSIBLE, DOES_NOT_FOLLOW, DISAGREES, ODD, NOTE, OK)

@@ -17,7 +17,8 @@ from scipy import sparse
 
 from benchmarks.common.atomic import atomic_path
 from benchmarks.data.split import Split
-from methods.interface import Cost, FitContext, LabelWeights, Method
+from methods.hooks.loss_weights import LabelWeights
+from methods.interface import Cost, FitContext, Method
 from methods.linear.model import SparseLinearModel, as_unit_rows
 from methods.linear.solver import OneVsRest, Solution
 
@@ -32,7 +33,7 @@ class DiSMEC(Method):
     """One-vs-rest with the squared hinge, solved to a certified relative gap ``tol``."""
 
     name = "DiSMEC"
-    takes_label_weights = True
+    accepts = frozenset({"loss_weights"})
     shardable = True
 
     def __init__(
@@ -49,11 +50,11 @@ class DiSMEC(Method):
         self.normalize = normalize
         self.memory_mb = memory_mb
 
-    def _fit(self, train: Split, context: FitContext) -> SparseLinearModel:
+    def fit_in(self, train: Split, context: FitContext) -> SparseLinearModel:
         bow = train.inputs.bow
         assert bow is not None
         X = as_unit_rows(bow) if self.normalize else bow
-        weights = context.weights
+        weights = context.hooks.find(LabelWeights)
         trained = train.label_counts() > 0
         labels = np.flatnonzero(trained)
         if context.shard is not None:

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.data.split import Split
+from methods.hooks.loss_weights import LabelWeights
 from methods.interface import FitContext, Method
 from methods.linear.model import SparseLinearModel, as_unit_rows
 
@@ -14,13 +15,13 @@ class LinearSVC(Method):
     """scikit-learn's LinearSVC, one a label: primal, bias a regularised feature of value 1."""
 
     name = "LinearSVC"
-    takes_label_weights = True
+    accepts = frozenset({"loss_weights"})
 
     def __init__(self, C: float = 1.0, tol: float = 1e-3) -> None:
         self.C = C
         self.tol = tol
 
-    def _fit(self, train: Split, context: FitContext) -> SparseLinearModel:
+    def fit_in(self, train: Split, context: FitContext) -> SparseLinearModel:
         from joblib import Parallel, delayed
 
         assert train.inputs.bow is not None
@@ -28,6 +29,7 @@ class LinearSVC(Method):
         by_label = train.labels.tocsc()
         n_labels = train.n_labels
         counts = train.label_counts()
+        given = context.hooks.find(LabelWeights)
         weights = np.zeros((n_labels, X.shape[1] + 1), np.float32)
         weights[counts == len(train), -1] = 1.0  # no negative to learn from: always predicted
         todo = np.flatnonzero((counts > 0) & (counts < len(train)))
@@ -35,8 +37,8 @@ class LinearSVC(Method):
         def fit_one(label: int) -> np.ndarray:
             positives = by_label.indices[by_label.indptr[label] : by_label.indptr[label + 1]]
             factors = (1.0, 1.0)
-            if context.weights is not None:
-                factors = (context.weights.negative[label], context.weights.positive[label])
+            if given is not None:
+                factors = (given.negative[label], given.positive[label])
             return self._fit_label(X, positives, factors)
 
         # liblinear drops the GIL, so threads share X without a copy.

@@ -182,7 +182,7 @@ class FastXML(Method):
         self.C = C
         self.bias = bias
 
-    def _fit(self, train: Split, context: FitContext) -> InstanceTreesModel:
+    def fit_in(self, train: Split, context: FitContext) -> InstanceTreesModel:
         assert train.inputs.bow is not None
         X = train.inputs.bow.tocsr().astype(np.float32, copy=False)
         trees = self._grow(X, train, np.ones(train.n_labels, np.float32), True, context)
@@ -248,7 +248,7 @@ class PfastreXML(FastXML):
         self.alpha = alpha
         self.shortlist = shortlist
 
-    def _fit(self, train: Split, context: FitContext) -> InstanceTreesModel:
+    def fit_in(self, train: Split, context: FitContext) -> InstanceTreesModel:
         assert train.inputs.bow is not None
         X = train.inputs.bow.tocsr().astype(np.float32, copy=False)
         counts = train.label_counts()

@@ -17,6 +17,7 @@ import numpy as np
 
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
+from methods.hooks.loss_weights import LabelWeights
 from methods.interface import FitContext, Method, Model
 from methods.trees import beam, label_tree, search_index
 from methods.trees.label_tree import Forest, Skeleton, grow
@@ -67,7 +68,7 @@ class LabelTreesModel(Model):
 class LabelTrees(Method):
     """What Parabel and Bonsai share: all but how a node's labels are split."""
 
-    takes_label_weights = True
+    accepts = frozenset({"loss_weights"})
     n_trees: int = 3
     C: float = 1.0
     beam: int = 10
@@ -76,7 +77,7 @@ class LabelTrees(Method):
     passes: int = 20
     bias: float = 1.0
 
-    def _fit(self, train: Split, context: FitContext) -> LabelTreesModel:
+    def fit_in(self, train: Split, context: FitContext) -> LabelTreesModel:
         assert train.inputs.bow is not None
         X = train.inputs.bow.tocsr()
         if X.dtype != np.float32:
@@ -100,7 +101,7 @@ class LabelTrees(Method):
             SolverSettings(self.C, self.eps, self.passes, self.threshold, self.bias),
             place=(context.seed,),
             threads=context.threads,
-            weights=context.weights,
+            weights=context.hooks.find(LabelWeights),
             progress=context.progress,
         )
         return LabelTreesModel(forest, self.beam, self._discount())

@@ -21,7 +21,8 @@ class Changed(Method, Generic[Change]):
         self._change = change
         self.name = base.name  # type: ignore[misc]
         self.needs = base.needs  # type: ignore[misc]
-        self.takes_label_weights = base.takes_label_weights  # type: ignore[misc]
+        self.resources = base.resources  # type: ignore[misc]
+        self.accepts = base.accepts  # type: ignore[misc]
         self.seedable = base.seedable  # type: ignore[misc]
 
     @property
@@ -44,6 +45,10 @@ class Changed(Method, Generic[Change]):
         if cost is None:
             return None
         return Cost(cost.seconds * self.fits_of_base(), cost.megabytes)
+
+    def dev_size(self, meta: Mapping[str, Any]) -> int:
+        """What the base asks for."""
+        return self._base.dev_size(meta)
 
     def skip(self, meta: Mapping[str, Any], resources: Resources) -> str | None:
         """As the base's."""

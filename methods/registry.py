@@ -55,11 +55,6 @@ class Recipe:
     target: str
     params: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def module(self) -> str:
-        """The module that holds the class."""
-        return self.target.partition(":")[0]
-
     def build(self) -> Any:
         """Import the class and make an instance."""
         module, _, name = self.target.partition(":")

@@ -35,9 +35,9 @@ class Job:
     shards: int = 1
 
     @property
-    def modules(self) -> tuple[str, ...]:
-        """The modules whose code decides the cell's result."""
-        return tuple(recipe.module for recipe in (self.base, *self.variants))
+    def targets(self) -> tuple[str, ...]:
+        """The classes whose code decides the cell's result, as ``module:Class``."""
+        return tuple(recipe.target for recipe in (self.base, *self.variants))
 
     def recipe(self) -> dict[str, Any]:
         """What is run, as plain data: goes into the rule's params and the record."""

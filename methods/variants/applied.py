@@ -24,6 +24,7 @@ class Changed(Method, Generic[Change]):
         self.resources = base.resources  # type: ignore[misc]
         self.accepts = base.accepts  # type: ignore[misc]
         self.seedable = base.seedable  # type: ignore[misc]
+        self.dev_size = base.dev_size  # type: ignore[method-assign]
 
     @property
     def variant(self) -> str:
@@ -45,10 +46,6 @@ class Changed(Method, Generic[Change]):
         if cost is None:
             return None
         return Cost(cost.seconds * self.fits_of_base(), cost.megabytes)
-
-    def dev_size(self, meta: Mapping[str, Any]) -> int:
-        """What the base asks for."""
-        return self._base.dev_size(meta)
 
     def skip(self, meta: Mapping[str, Any], resources: Resources) -> str | None:
         """As the base's."""

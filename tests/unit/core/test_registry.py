@@ -27,7 +27,7 @@ def test_definitions_extend_what_they_name():
         "mine": {"class": "my.module:Mine", "params": {"a": 1}},
     }
     assert dict(base_recipe("tighter", definitions).params) == {"tol": 1e-10, "C": 2.0}
-    assert base_recipe("mine", definitions).module == "my.module"
+    assert base_recipe("mine", definitions).target == "my.module:Mine"
 
 
 def test_definitions_in_a_circle_are_refused():

@@ -146,9 +146,9 @@ class Method(abc.ABC):
         """The variant applied on top; ``plain`` for the base itself."""
         return "plain"
 
-    def params(self) -> dict[str, Any]:
-        """The hyper-parameters, for the record."""
-        return {k: v for k, v in vars(self).items() if not k.startswith("_")}
+    def params(self) -> dict[str, dict[str, Any]]:
+        """The hyper-parameters by their owner, ``{"RankNet": {"rate": ...}, "Bonsai": {...}}``."""
+        return {self.name: {k: v for k, v in vars(self).items() if not k.startswith("_")}}
 
     def cost(self, meta: Mapping[str, Any]) -> Cost | None:
         """Estimated seconds (one core) and megabytes; None where no law is known."""

@@ -32,9 +32,9 @@ class Changed(Method, Generic[Change]):
         inner = self._base.variant
         return self._change.name if inner == "plain" else f"{self._change.name}+{inner}"
 
-    def params(self) -> dict[str, Any]:
-        """The base's and the variant's."""
-        return {**self._base.params(), **vars(self._change)}
+    def params(self) -> dict[str, dict[str, Any]]:
+        """The hyper-parameters of the base and of each variant, by owner."""
+        return {**self._base.params(), self._change.name: dict(vars(self._change))}
 
     def fits_of_base(self) -> float:
         """How many times the base is fitted, for the estimate of the cost."""

@@ -7,7 +7,6 @@ supervisor explains. Only fit and predict are timed.
 from __future__ import annotations
 
 import faulthandler
-import importlib
 import json
 import os
 import signal
@@ -22,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common.atomic import write_json
+from benchmarks.common.loading import load_class, target_of
 from benchmarks.data.prepared import open_prepared
 from benchmarks.data.split import Split
 from methods.controls import Oracle
@@ -99,7 +99,7 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
         model = _fit(method, train, spec, journal, shard=tuple(spec["shard"]))
         (scratch / "model").mkdir()
         model.save(scratch / "model")
-        return {**ok, "model": f"{type(model).__module__}:{type(model).__qualname__}"}
+        return {**ok, "model": target_of(model)}
     if spec["shards"]:
         parts = [json.loads((Path(p) / "shard.json").read_text()) for p in spec["shards"]]
         for number, part in enumerate(parts):
@@ -145,8 +145,7 @@ def _fit(
 
 
 def _merged(parts: list[dict[str, Any]], folders: list[Path]) -> Model:
-    module, _, name = parts[0]["model"].partition(":")
-    cls: type[Model] = getattr(importlib.import_module(module), name)
+    cls = load_class(parts[0]["model"], Model)  # type: ignore[type-abstract]
     return cls.merge([cls.load(folder) for folder in folders])
 
 

@@ -168,6 +168,9 @@ class Method(abc.ABC):
             return f"{self.name} needs the package {self.package}: pip install {wanted}"
         return None
 
+    def warm_up(self, train: Split) -> None:  # noqa: B027 (most compile nothing)
+        """Compile what ``fit`` and ``predict`` will run on such data, before they are timed."""
+
     def fit(
         self,
         train: Split,

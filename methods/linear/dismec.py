@@ -21,6 +21,7 @@ from methods.hooks.loss_weights import LabelWeights
 from methods.interface import Cost, FitContext, Method
 from methods.linear.model import SparseLinearModel, as_unit_rows
 from methods.linear.solver import OneVsRest, Solution
+from methods.warm_up import fit_tiny
 
 # One core's seconds for a label, and for a label and a non-zero of X: a round figure for what
 # ``python -m benchmarks.speed linear`` shows on EURLex-4K-half and EURLex-4.3K.
@@ -49,6 +50,10 @@ class DiSMEC(Method):
         self.C = C
         self.normalize = normalize
         self.memory_mb = memory_mb
+
+    def warm_up(self, train: Split) -> None:
+        """Compile by a fit on a few documents."""
+        fit_tiny(self, train)
 
     def fit_in(self, train: Split, context: FitContext) -> SparseLinearModel:
         bow = train.inputs.bow

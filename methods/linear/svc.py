@@ -9,6 +9,7 @@ from benchmarks.data.split import Split
 from methods.hooks.loss_weights import LabelWeights
 from methods.interface import FitContext, Method
 from methods.linear.model import SparseLinearModel, as_unit_rows
+from methods.warm_up import fit_tiny
 
 
 class LinearSVC(Method):
@@ -20,6 +21,10 @@ class LinearSVC(Method):
     def __init__(self, C: float = 1.0, tol: float = 1e-3) -> None:
         self.C = C
         self.tol = tol
+
+    def warm_up(self, train: Split) -> None:
+        """Compile by a fit on a few documents."""
+        fit_tiny(self, train)
 
     def fit_in(self, train: Split, context: FitContext) -> SparseLinearModel:
         from joblib import Parallel, delayed

@@ -26,6 +26,7 @@ from methods._kernels.topk import best_of
 from methods.interface import FitContext, Method, Model
 from methods.trees._mersenne import mersenne
 from methods.trees.instance_tree import InstanceTree, grow_flat, leaves_of
+from methods.warm_up import fit_tiny
 
 CHUNK = 1024
 
@@ -181,6 +182,10 @@ class FastXML(Method):
         self.labels_per_leaf = labels_per_leaf
         self.C = C
         self.bias = bias
+
+    def warm_up(self, train: Split) -> None:
+        """Compile by a fit on a few documents."""
+        fit_tiny(self, train)
 
     def fit_in(self, train: Split, context: FitContext) -> InstanceTreesModel:
         assert train.inputs.bow is not None

@@ -10,8 +10,9 @@ from __future__ import annotations
 import abc
 import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from methods.trees import beam, label_tree, search_index
 from methods.trees.label_tree import Forest, Skeleton, grow
 from methods.trees.node_solver import SolverSettings
 from methods.trees.partition import balanced_halves, k_means, label_centroids, row_scales
+from methods.warm_up import fit_tiny
 
 
 class LabelTreesModel(Model):
@@ -76,6 +78,12 @@ class LabelTrees(Method):
     eps: float = 0.1
     passes: int = 20
     bias: float = 1.0
+    _node_size: ClassVar[str]
+    """The name of the parameter that bounds the labels of a leaf."""
+
+    def warm_up(self, train: Split) -> None:
+        """Compile by a fit on a few documents, with nodes small enough to be split."""
+        fit_tiny(replace(self, **{self._node_size: 4}), train)
 
     def fit_in(self, train: Split, context: FitContext) -> LabelTreesModel:
         assert train.inputs.bow is not None
@@ -121,6 +129,7 @@ class Parabel(LabelTrees):
     name = "Parabel"
 
     max_leaf: int = 100
+    _node_size = "max_leaf"
 
     def _splitter(self, centroids, n_labels: int):  # type: ignore[no-untyped-def]
         def split(labels: np.ndarray, depth: int, state: np.ndarray) -> np.ndarray | None:
@@ -149,6 +158,7 @@ class Bonsai(LabelTrees):
     name = "Bonsai"
 
     n_children: int = 100
+    _node_size = "n_children"
     depth: int = 2
     discount: float = 0.98
 

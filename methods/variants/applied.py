@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
+from benchmarks.data.split import Split
 from methods.interface import Cost, Method, Resources, Variant
+from methods.warm_up import fit_tiny
 
 Change = TypeVar("Change", bound=Variant)
 
@@ -46,6 +48,12 @@ class Changed(Method, Generic[Change]):
         if cost is None:
             return None
         return Cost(cost.seconds * self.fits_of_base(), cost.megabytes)
+
+    def warm_up(self, train: Split) -> None:
+        """Compile for the base alone, then for what the variant makes of it."""
+        self._base.warm_up(train)
+        if self.needs == {"bow"}:
+            fit_tiny(self, train)
 
     def skip(self, meta: Mapping[str, Any], resources: Resources) -> str | None:
         """As the base's."""

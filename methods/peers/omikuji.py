@@ -72,6 +72,7 @@ class Omikuji(Method):
 
     name = "omikuji"
     package = "omikuji"
+    extra = "peers"
     seedable = False
 
     def __init__(self, n_trees: int = 3, collapse_every_n_layers: int = 0, beam: int = 10) -> None:

@@ -108,9 +108,12 @@ def canonical(variant: str, definitions: Definitions | None = None) -> str:
     known = definitions or {}
     if variant in known:
         return variant
-    parts = (part if part in known else ALIASES.get(part, part) for part in variant.split("+"))
-    joined = "+".join(parts)
-    return ALIASES.get(joined, joined)
+    parts = [part if part in known else ALIASES.get(part, part) for part in variant.split("+")]
+    for first in range(len(parts)):
+        inner = "+".join(parts[first:])  # what the variants before it are applied to
+        if inner in ALIASES:
+            return "+".join([*parts[:first], ALIASES[inner]])
+    return "+".join(parts)
 
 
 def base_recipe(name: str, definitions: Definitions | None = None) -> Recipe:

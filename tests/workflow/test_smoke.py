@@ -53,7 +53,7 @@ def test_records_follow_their_schema_and_say_where_they_came_from(done):
         record = json.loads(path.read_text())
         validate(record, RUN_SCHEMA, str(path))
         assert record["status"] == "ok"
-        assert record["phases"]["fit"]["wall_s"] >= 0
+        assert {"warm_up", "fit", "predict"} <= record["phases"].keys()
         assert record["peak_mb"] > 10
         assert record["versions"]["numpy"]
         assert {p.name for p in path.parent.iterdir()} == {

@@ -106,6 +106,7 @@ def test_a_method_has_one_name():
     assert canonical("Taug") == canonical("Taug-ds") == "Taug-ds"
     assert canonical("RankNet+Taug-ds") == canonical("RankNet+Taug") == "RankNet+Taug"
     assert canonical("Taug+PW") == "Taug-ds+PW"
+    assert canonical("PW+RankNet+Taug-ds") == "PW+RankNet+Taug", "on top of the cell of that name"
     assert canonical("Taug", {"Taug": {"extends": "Taug-d"}}) == "Taug", "the user's own name"
     assert all(canonical(name) == name for name in [*VARIANTS, "plain"])
     assert variant_recipes("Taug") == variant_recipes("Taug-ds")

@@ -7,6 +7,7 @@ the figures as printed strings. :func:`load_paper` joins the two into one frame.
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -16,13 +17,15 @@ from typing import Any
 import jsonschema
 import pandas as pd
 
-from benchmarks.common.schema import load_yaml, validate
+from benchmarks.common.schema import InvalidDocumentError, load_yaml, validate
 from benchmarks.evaluation.conventions import get_convention
 from benchmarks.papers.printed import printed
 
 FOLDER = Path(__file__).parent
-SCHEMAS = FOLDER
-PAPERS = ("pw", "ranknet_taug", "tailmix", "glas", "httn")
+SPEC = "paper.yaml"
+
+Folders = Mapping[str, str | Path]
+"""Papers of the user by id: the folder of each, which holds ``paper.yaml`` and ``published/``."""
 
 PRINTED_METRICS = {
     **{f"PSN@{k}": f"PSnDCG@{k}" for k in (1, 3, 5)},
@@ -80,21 +83,70 @@ class Paper:
         return found.iloc[0]
 
 
+def paper_folders(extra: Folders | None = None) -> dict[str, Path]:
+    """The folder of every paper by id: each one beside this module, and the user's ``extra``.
+
+    Sorted by the ``order`` in paper.yaml, then by id; papers without an order come last.
+    """
+    folders = {path.parent.name: path.parent for path in FOLDER.glob(f"*/{SPEC}")}
+    for name, folder in (extra or {}).items():
+        if name in folders:
+            raise InvalidDocumentError(f"paper {name!r} ({folder}) has the id of {folders[name]}")
+        folders[name] = Path(folder).resolve()
+    specs = {name: _read_spec(folder) for name, folder in folders.items()}
+    for name, spec in specs.items():
+        if spec["id"] != name:
+            raise InvalidDocumentError(
+                f"{folders[name] / SPEC}: the id is {spec['id']!r}, but the paper is named {name!r}"
+            )
+    ranked = sorted(folders, key=lambda name: (specs[name].get("order", math.inf), name))
+    return {name: folders[name] for name in ranked}
+
+
+def load_paper(name: str, extra: Folders | None = None) -> Paper:
+    """One paper, checked; the same object every time."""
+    folders = paper_folders(extra)
+    if name not in folders:
+        raise KeyError(f"no paper {name!r}; there are {', '.join(folders)}")
+    return _load(folders[name])
+
+
+def load_papers(extra: Folders | None = None) -> list[Paper]:
+    """All papers, in the order of :func:`paper_folders`."""
+    return [_load(folder) for folder in paper_folders(extra).values()]
+
+
+def sources(name: str, extra: Folders | None = None) -> list[str]:
+    """Paths of the files a paper is read from."""
+    folder = paper_folders(extra)[name]
+    return [str(folder / SPEC), *map(str, sorted((folder / "published").glob("*.csv")))]
+
+
+def conventions_used(extra: Folders | None = None) -> list[str]:
+    """Conventions under which some published table can be compared."""
+    return sorted({c for paper in load_papers(extra) for c in paper.figures["convention"]})
+
+
 @cache
-def load_paper(name: str) -> Paper:
-    """Read and check one paper."""
-    path = FOLDER / name / "paper.yaml"
+def _read_spec(folder: Path) -> Mapping[str, Any]:
+    path = folder / SPEC
     if not path.exists():
-        raise KeyError(f"no paper {name!r}; there are {', '.join(PAPERS)}")
-    spec = validate(load_yaml(path), SCHEMAS / "paper.schema.yaml", str(path))
+        raise InvalidDocumentError(f"{folder} holds no {SPEC}, so it is not the folder of a paper")
+    spec: Mapping[str, Any] = validate(load_yaml(path), FOLDER / "paper.schema.yaml", str(path))
+    return spec
+
+
+@cache
+def _load(folder: Path) -> Paper:
+    spec = _read_spec(folder)
     rows: list[dict[str, Any]] = []
     for table in spec["tables"]:
-        rows += _table_rows(table, FOLDER / name / "published" / table["file"])
+        rows += _table_rows(table, folder / "published" / table["file"])
     figures = pd.DataFrame(rows)
     figures.insert(0, "paper", spec["id"])
     repeated = figures[figures.duplicated(list(PLACE))]
     if len(repeated):
-        raise ValueError(f"{path}: printed twice: {repeated[list(PLACE)].iloc[0].tolist()}")
+        raise ValueError(f"{folder}: printed twice: {repeated[list(PLACE)].iloc[0].tolist()}")
     return Paper(
         id=spec["id"],
         title=spec["title"],
@@ -106,25 +158,9 @@ def load_paper(name: str) -> Paper:
     )
 
 
-def load_papers(names: Sequence[str] = PAPERS) -> list[Paper]:
-    """All papers, in a fixed order."""
-    return [load_paper(name) for name in names]
-
-
-def sources(name: str) -> list[str]:
-    """The files a paper is read from."""
-    folder = FOLDER / name
-    return [str(folder / "paper.yaml"), *map(str, sorted((folder / "published").glob("*.csv")))]
-
-
-def conventions_used() -> list[str]:
-    """Conventions under which some published table can be compared."""
-    return sorted({c for paper in load_papers() for c in paper.figures["convention"]})
-
-
 def read_published(path: Path) -> list[dict[str, str]]:
     """The rows of a published table, checked one by one."""
-    rules = load_yaml(SCHEMAS / "published.schema.yaml")
+    rules = load_yaml(FOLDER / "published.schema.yaml")
     checker = jsonschema.Draft202012Validator(rules)
     with path.open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))

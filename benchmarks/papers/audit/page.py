@@ -23,7 +23,7 @@ from benchmarks.papers.audit.across import (
 )
 from benchmarks.papers.audit.propensity import check_ps_level, check_ps_position, check_ps_span
 from benchmarks.papers.audit.within import OK, VERDICTS, Finding, check_all
-from benchmarks.papers.spec import Paper, load_papers
+from benchmarks.papers.spec import Folders, Paper, load_papers
 
 TEMPLATES = Path(__file__).parents[2] / "render" / "templates"
 
@@ -52,9 +52,11 @@ def audit(papers: Sequence[Paper] | None = None) -> pd.DataFrame:
     return pd.DataFrame([asdict(f) for f in findings])
 
 
-def write_audit(csv_path: str | Path, page_path: str | Path) -> pd.DataFrame:
-    """Run the audit and write its table and its page."""
-    papers = load_papers()
+def write_audit(
+    csv_path: str | Path, page_path: str | Path, extra: Folders | None = None
+) -> pd.DataFrame:
+    """Run the audit on all papers, the user's ``extra`` included; write its table and its page."""
+    papers = load_papers(extra)
     frame = audit(papers)
     with atomic_path(csv_path) as temporary:
         frame.to_csv(temporary, index=False)

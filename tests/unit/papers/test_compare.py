@@ -13,7 +13,7 @@ from benchmarks.evaluation.metrics import Evaluation
 from benchmarks.evaluation.statistics import SUMMARY_METRICS, mean_relative_change
 from benchmarks.papers.compare import OUTCOMES, compare, tally
 from benchmarks.papers.compare_page import render_comparison, write_comparison
-from benchmarks.papers.spec import PAPERS, load_paper
+from benchmarks.papers.spec import load_paper, paper_folders
 from benchmarks.records.lookup import MissingError, Ours
 
 METRICS = [f"{m}@{k}" for m in ("P", "nDCG", "PSP", "PSnDCG") for k in (1, 3, 5)]
@@ -63,7 +63,7 @@ def nothing(*key):
 EMPTY = cell_rows("demo-bow", "DiSMEC", "plain", {"P@1": 50.0})
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", paper_folders())
 def test_every_figure_and_claim_has_a_verdict_whatever_ran(paper):
     frame = compare(paper, EMPTY, nothing)
     loaded = load_paper(paper)

@@ -5,15 +5,24 @@ from __future__ import annotations
 import math
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.common.schema import InvalidDocumentError
 from benchmarks.evaluation.conventions import CONVENTIONS
 from benchmarks.evaluation.statistics import mean_relative_change
 from benchmarks.papers import spec as papers
 from benchmarks.papers.claims import judge, printed_value
 from benchmarks.papers.printed import Interval, mean, printed, relative_change
-from benchmarks.papers.spec import PAPERS, conventions_used, load_paper, load_papers, read_published
+from benchmarks.papers.spec import (
+    conventions_used,
+    load_paper,
+    load_papers,
+    paper_folders,
+    read_published,
+    sources,
+)
 
 finite = st.floats(-1e3, 1e3)
 
@@ -24,7 +33,7 @@ def test_every_published_figure_is_there():
     assert set(conventions_used()) <= set(CONVENTIONS)
 
 
-@pytest.mark.parametrize("name", PAPERS)
+@pytest.mark.parametrize("name", paper_folders())
 def test_every_claim_can_be_judged_on_the_print(name):
     paper = load_paper(name)
     assert len({claim["id"] for claim in paper.claims}) == len(paper.claims) > 0
@@ -94,6 +103,45 @@ def test_bad_files_are_named_with_their_line(tmp_path):
         papers.load_paper("nosuch")
     with pytest.raises(KeyError, match="no figure at"):
         load_paper("pw").one(["9", "*", "*", "*", "*"])
+
+
+def paper_of_ones_own(folder, name="mine", **keys):
+    """A paper of one table with one value, written into a folder."""
+    (folder / "published").mkdir(parents=True)
+    (folder / "published" / "t.csv").write_text(
+        "table,dataset,base,variant,metric,value,note\n1,D,DiSMEC,,P@1,12.3,\n"
+    )
+    table = {"table": "1", "file": "t.csv", "about": "A table", "role": "results"}
+    spec = {"id": name, "title": "T", "year": 2026, "venue": "V", "claims": [], **keys}
+    spec |= {
+        "band": {"points": 1, "change": 1},
+        "tables": [{**table, "datasets": {"D": "demo-bow"}}],
+    }
+    (folder / "paper.yaml").write_text(yaml.safe_dump(spec))
+    return folder
+
+
+def test_papers_are_found_in_order_and_the_users_own_beside_them(tmp_path):
+    shipped = list(paper_folders())
+    assert shipped == ["pw", "ranknet_taug", "tailmix", "glas", "httn"]
+    late = paper_of_ones_own(tmp_path / "a" / "late", "late")
+    first = paper_of_ones_own(tmp_path / "b" / "first", "first", order=0)
+    extra = {"late": late, "first": str(first)}
+    assert list(paper_folders(extra)) == ["first", *shipped, "late"]
+    assert [paper.id for paper in load_papers(extra)] == ["first", *shipped, "late"]
+    assert load_paper("late", extra).one(["1", "D", "DiSMEC", "", "P@1"]).our_dataset == "demo-bow"
+    assert sources("late", extra) == [str(late / "paper.yaml"), str(late / "published" / "t.csv")]
+    assert list(paper_folders()) == shipped
+
+
+def test_folders_that_are_no_papers_are_refused(tmp_path):
+    mine = paper_of_ones_own(tmp_path / "mine")
+    with pytest.raises(InvalidDocumentError, match=r"holds no paper\.yaml"):
+        paper_folders({"mine": tmp_path / "nowhere"})
+    with pytest.raises(InvalidDocumentError, match="the id is 'mine', but the paper is named 'o"):
+        paper_folders({"other": mine})
+    with pytest.raises(InvalidDocumentError, match="'pw' .* has the id of .*papers/pw"):
+        paper_folders({"pw": mine})
 
 
 @pytest.mark.parametrize(

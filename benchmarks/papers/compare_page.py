@@ -11,9 +11,10 @@ import jinja2
 import pandas as pd
 
 from benchmarks.common.atomic import atomic_path, write_text
-from benchmarks.papers.compare import MEASURED, OUTCOMES, REPRODUCED, Facts, compare
+from benchmarks.papers.compare import Facts, compare
+from benchmarks.papers.measurements import Instances
 from benchmarks.papers.spec import Paper, load_paper
-from benchmarks.records.lookup import Instances
+from benchmarks.papers.verdicts import MEASURED, OUTCOMES, REPRODUCED
 
 TEMPLATES = Path(__file__).parents[1] / "render" / "templates"
 
@@ -39,10 +40,10 @@ def write_comparison(
 
 def render_comparison(paper: Paper, frame: pd.DataFrame) -> str:
     """Each table as printed, with our value and the verdict in every cell."""
-    figures = frame[frame["kind"] == "figure"]
+    values = frame[frame["kind"] == "value"]
     abouts = {table["table"]: table["about"] for table in paper.spec["tables"]}
     tables = []
-    for number, part in figures.groupby("table", sort=False):
+    for number, part in values.groupby("table", sort=False):
         counts = Counter(part["outcome"])
         measured = sum(counts[o] for o in MEASURED)
         rows = [
@@ -56,7 +57,7 @@ def render_comparison(paper: Paper, frame: pd.DataFrame) -> str:
                 "about": abouts[str(number)],
                 "metrics": list(dict.fromkeys(part["metric"])),
                 "rows": rows,
-                "score": f"{counts[REPRODUCED]} of {measured} measured figures reproduced; "
+                "score": f"{counts[REPRODUCED]} of {measured} measured values reproduced; "
                 f"{measured} of {len(part)} measured",
                 "reasons": reasons.value_counts().items(),
                 "conventions": ", ".join(sorted(set(part["convention"]))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 
 import numpy as np
@@ -36,7 +37,7 @@ from methods.registry import BASES, VARIANTS
 finite = st.floats(-1e3, 1e3)
 
 
-def test_every_published_figure_is_there():
+def test_every_published_value_is_there():
     counts = {paper.id: len(paper.values) for paper in load_papers()}
     assert counts == {"pw": 624, "ranknet_taug": 477, "tailmix": 650, "glas": 489, "httn": 228}
     assert set(conventions_used()) <= set(CONVENTIONS)
@@ -142,6 +143,19 @@ def test_every_printed_statistic_is_one_that_preparation_counts(name, written_fa
     assert set(statistics.our_dataset) <= set(all_cards())
 
 
+def test_the_machinery_names_no_paper_and_no_method():
+    """What belongs to one paper is in its folder."""
+    names = {*paper_folders(), *BASES, *VARIANTS, *all_cards()}
+    folders = (papers.FOLDER, papers.FOLDER / "audit", papers.FOLDER.parent / "records")
+    modules = [path for folder in folders for path in folder.glob("*.py")]
+    assert len(modules) > 10
+    for path in modules:
+        words = {
+            n.value for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Constant)
+        }
+        assert not words & names, path
+
+
 def test_cards_and_papers_call_the_datasets_alike():
     for card in all_cards().values():
         for name, aliases in card.aliases.items():
@@ -227,7 +241,7 @@ def test_printed_intervals(text, low, high):
     assert (interval.low, interval.high) == pytest.approx((low, high), rel=1e-12)
 
 
-def test_what_is_no_figure_is_refused():
+def test_what_is_no_number_is_refused():
     with pytest.raises(ValueError, match="not a printed value"):
         printed("1.2.3")
 

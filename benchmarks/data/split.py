@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
+
 
 @dataclass(frozen=True)
 class Tokens:
@@ -105,6 +107,11 @@ class Split:
     def label_counts(self) -> np.ndarray:
         """How many documents carry each label, int64[L]."""
         return np.bincount(self.labels.indices, minlength=self.n_labels).astype(np.int64)
+
+    def inverse_propensity(self) -> np.ndarray:
+        """1 / p of each label, float64[L], by this split's counts and its dataset's A and B."""
+        A, B = self.meta.get("A", DEFAULT_A), self.meta.get("B", DEFAULT_B)
+        return inverse_propensity(self.label_counts(), len(self), A, B)
 
     def take(self, rows: np.ndarray) -> Split:
         """The given documents, in the given order."""

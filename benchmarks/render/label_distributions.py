@@ -16,7 +16,6 @@ from scipy import sparse
 
 from benchmarks.data.prepared import open_prepared
 from benchmarks.data.split import Split
-from benchmarks.evaluation.propensity import inverse_propensity
 from benchmarks.papers.dataset_counts import prepared_names
 from benchmarks.render.figure import COLOURS, STYLE, write_figure
 
@@ -175,8 +174,7 @@ def inverse_propensities(datasets: Mapping[str, Split]) -> tuple[Figure, pd.Data
     frames = []
     for name, train in datasets.items():
         counts = train.label_counts()
-        A, B = train.meta.get("A", 0.55), train.meta.get("B", 1.5)
-        weights = inverse_propensity(counts, len(train), A, B)
+        weights = train.inverse_propensity()
         frames.append(pd.DataFrame({"dataset": name, "count": counts, "inverse": weights}))
     data = pd.concat(frames, ignore_index=True)
     with plt.rc_context(STYLE):

@@ -12,6 +12,7 @@ rule evaluate:
         "../../environment.yml"
     params:
         ks=SETTINGS["ks"],
+        threshold=SETTINGS["threshold"],
         code=code_digest("workflow.runtime.evaluate"),
     script:
         "../scripts/evaluate.py"

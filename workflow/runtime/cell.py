@@ -75,6 +75,7 @@ def run_cell(
         "method_seed": recipe["seed"],
         "recipe": recipe["parts"],
         "params": outcome.get("params", {}),
+        "decision_threshold": outcome.get("decision_threshold"),
         "device": device,
         "threads": threads,
         "shards": len(shards) or 1,

@@ -121,7 +121,7 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
         return {"status": "error", "reason": f"the predictions are not valid: {fault}"}
     np.savez_compressed(scratch / "predictions.npz", indices=top.indices, scores=top.scores)
     np.savez_compressed(scratch / "norms.npz", norms=_norms(model, train))
-    return {**ok, "notes": list(model.notes)}
+    return {**ok, "notes": list(model.notes), "decision_threshold": model.decision_threshold}
 
 
 def _fit(

@@ -40,7 +40,7 @@ class Popularity(Method):
     name = "popularity"
     needs = frozenset()
 
-    def _fit(self, train: Split, context: FitContext) -> ConstantModel:
+    def fit_in(self, train: Split, context: FitContext) -> ConstantModel:
         return ConstantModel(train.label_counts())
 
 
@@ -79,7 +79,7 @@ class Random(Method):
     name = "random"
     needs = frozenset()
 
-    def _fit(self, train: Split, context: FitContext) -> RandomModel:
+    def fit_in(self, train: Split, context: FitContext) -> RandomModel:
         return RandomModel(train.n_labels, context.seed)
 
 
@@ -127,7 +127,7 @@ class Oracle(Method):
         told._solution = solution
         return told
 
-    def _fit(self, train: Split, context: FitContext) -> OracleModel:
+    def fit_in(self, train: Split, context: FitContext) -> OracleModel:
         if self._solution is None:
             raise ValueError('the oracle needs the solution: get("oracle").given(test.labels)')
         return OracleModel(self._solution, train.inverse_propensity())

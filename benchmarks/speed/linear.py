@@ -36,7 +36,7 @@ from benchmarks.common.atomic import atomic_path
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.metrics import score
 from benchmarks.speed._one_vs_rest import THREADS, liblinear, ours, peers
-from methods.interface import LabelWeights
+from methods.hooks.loss_weights import LabelWeights
 from methods.linear.dismec import DiSMEC
 from methods.linear.model import SparseLinearModel, as_unit_rows
 from methods.linear.solver import objective, solve
@@ -186,12 +186,12 @@ def eurlex43k_child(variant: str, options: argparse.Namespace) -> Row:
     """Fit all labels of EURLex-4.3K, score the test documents, keep the model for ``predict``."""
     train, test = load_dataset("EURLex-4.3K")
     _warm_up()
-    weights = None
+    hooks = []
     if variant == "PW":
-        weights = LabelWeights(pw_weights(train), np.ones(train.n_labels))
+        hooks.append(LabelWeights(pw_weights(train), np.ones(train.n_labels)))
     method = DiSMEC()
     start = time.perf_counter()
-    model = method.fit(train, threads=THREADS, weights=weights)
+    model = method.fit(train, threads=THREADS, hooks=hooks)
     assert isinstance(model, SparseLinearModel)
     row = _fit_report("eurlex-4.3k", variant, train, time.perf_counter() - start, method)
     top = model.predict(test.inputs, 5)

@@ -17,9 +17,11 @@ from scipy import sparse
 
 from benchmarks.common.atomic import atomic_path
 from benchmarks.data.split import Split
-from methods.interface import Cost, FitContext, LabelWeights, Method
+from methods.hooks.loss_weights import LabelWeights
+from methods.interface import Cost, FitContext, Method
 from methods.linear.model import SparseLinearModel, as_unit_rows
 from methods.linear.solver import OneVsRest, Solution
+from methods.warm_up import fit_tiny
 
 # One core's seconds for a label, and for a label and a non-zero of X: a round figure for what
 # ``python -m benchmarks.speed linear`` shows on EURLex-4K-half and EURLex-4.3K.
@@ -32,7 +34,7 @@ class DiSMEC(Method):
     """One-vs-rest with the squared hinge, solved to a certified relative gap ``tol``."""
 
     name = "DiSMEC"
-    takes_label_weights = True
+    accepts = frozenset({"loss_weights"})
     shardable = True
 
     def __init__(
@@ -49,11 +51,15 @@ class DiSMEC(Method):
         self.normalize = normalize
         self.memory_mb = memory_mb
 
-    def _fit(self, train: Split, context: FitContext) -> SparseLinearModel:
+    def warm_up(self, train: Split) -> None:
+        """Compile by a fit on a few documents."""
+        fit_tiny(self, train)
+
+    def fit_in(self, train: Split, context: FitContext) -> SparseLinearModel:
         bow = train.inputs.bow
         assert bow is not None
         X = as_unit_rows(bow) if self.normalize else bow
-        weights = context.weights
+        weights = context.hooks.find(LabelWeights)
         trained = train.label_counts() > 0
         labels = np.flatnonzero(trained)
         if context.shard is not None:

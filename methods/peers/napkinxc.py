@@ -65,7 +65,7 @@ class NapkinXC(Method):
         self.eps = eps
         self.prune = prune
 
-    def _fit(self, train: Split, context: FitContext) -> NapkinXCModel:
+    def fit_in(self, train: Split, context: FitContext) -> NapkinXCModel:
         from napkinxc.models import BR
 
         assert train.inputs.bow is not None

@@ -80,7 +80,7 @@ class Omikuji(Method):
         """0 grows Parabel's deep trees, 5 Bonsai's shallow ones."""
         self.beam = beam
 
-    def _fit(self, train: Split, context: FitContext) -> OmikujiModel:
+    def fit_in(self, train: Split, context: FitContext) -> OmikujiModel:
         import omikuji
 
         assert train.inputs.bow is not None

@@ -25,6 +25,7 @@ from methods._kernels.topk import best_of
 from methods.interface import FitContext, Method, Model
 from methods.trees._mersenne import mersenne
 from methods.trees.instance_tree import InstanceTree, grow_flat, leaves_of
+from methods.warm_up import fit_tiny
 
 CHUNK = 1024
 
@@ -181,7 +182,11 @@ class FastXML(Method):
         self.C = C
         self.bias = bias
 
-    def _fit(self, train: Split, context: FitContext) -> InstanceTreesModel:
+    def warm_up(self, train: Split) -> None:
+        """Compile by a fit on a few documents."""
+        fit_tiny(self, train)
+
+    def fit_in(self, train: Split, context: FitContext) -> InstanceTreesModel:
         assert train.inputs.bow is not None
         X = train.inputs.bow.tocsr().astype(np.float32, copy=False)
         trees = self._grow(X, train, np.ones(train.n_labels, np.float32), True, context)
@@ -247,7 +252,7 @@ class PfastreXML(FastXML):
         self.alpha = alpha
         self.shortlist = shortlist
 
-    def _fit(self, train: Split, context: FitContext) -> InstanceTreesModel:
+    def fit_in(self, train: Split, context: FitContext) -> InstanceTreesModel:
         assert train.inputs.bow is not None
         X = train.inputs.bow.tocsr().astype(np.float32, copy=False)
         inverse_p = train.inverse_propensity().astype(np.float32)

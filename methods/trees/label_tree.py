@@ -16,7 +16,8 @@ import numpy as np
 from scipy import sparse
 
 from methods._kernels.random import stream
-from methods.interface import LabelWeights, Progress, no_progress
+from methods.hooks.loss_weights import LabelWeights
+from methods.interface import Progress, no_progress
 from methods.trees import node_solver
 from methods.trees.node_solver import NodeWeights, SolverSettings
 

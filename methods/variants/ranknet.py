@@ -222,7 +222,7 @@ class RankNetSimple(RerankVariant):
     def fit(self, base: Method, train: Split, context: FitContext) -> SimpleModel:
         """Nothing is learnt beyond the base."""
         factors = train.inverse_propensity()
-        return SimpleModel(base._fit(train, context), factors, self.candidates, self.link)
+        return SimpleModel(base.fit_in(train, context), factors, self.candidates, self.link)
 
 
 class RankNet(RerankVariant):
@@ -289,7 +289,7 @@ class RankNet(RerankVariant):
 
     def fit(self, base: Method, train: Split, context: FitContext) -> NetworkModel:
         """Fit the base, get scores to learn from, and train the network on them."""
-        model = base._fit(train, context)
+        model = base.fit_in(train, context)
         started = time.perf_counter()
         if self.scores == "train":
             top = model.predict(train.inputs, self.candidates)
@@ -310,7 +310,7 @@ class RankNet(RerankVariant):
             rest = np.flatnonzero(fold != number)
             if len(rows) == 0 or len(rest) == 0:
                 continue
-            model = base._fit(train.take(rest), replace(context, checkpoint=None))
+            model = base.fit_in(train.take(rest), replace(context, checkpoint=None))
             part = model.predict(train.inputs.take(rows), self.candidates)
             top.indices[rows], top.scores[rows] = part.indices, part.scores
             context.progress(number + 1, self.n_folds, "folds")
@@ -360,7 +360,7 @@ class Reranked(Changed[RerankVariant]):
         """Once for the scores it trains on, in each fold, and once for the model."""
         return self._change.fits_of_base()
 
-    def _fit(self, train: Split, context: FitContext) -> Model:
+    def fit_in(self, train: Split, context: FitContext) -> Model:
         return self._change.fit(self._base, train, context)
 
 

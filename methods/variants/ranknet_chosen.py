@@ -67,7 +67,7 @@ class RankNetChosen(RerankVariant):
 
     def fit(self, base: Method, train: Split, context: FitContext) -> NetworkModel:
         """Fit the base, choose, and train the network on all documents."""
-        model = base._fit(train, context)
+        model = base.fit_in(train, context)
         started = time.perf_counter()
         top = self._ranknet().held_out(base, train, context)
         scored = time.perf_counter()

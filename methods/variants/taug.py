@@ -273,7 +273,7 @@ class Decoupled(Changed[Taug]):
         """At most one for the head, one for the tail and one for each of its copies."""
         return 2 + self._change.n_aug
 
-    def _fit(self, train: Split, context: FitContext) -> TaugModel:
+    def fit_in(self, train: Split, context: FitContext) -> TaugModel:
         head = head_labels(train.label_counts(), self._change.tau)
         tail = np.setdiff1d(np.arange(train.n_labels), head)
         context = replace(context, checkpoint=None)
@@ -282,17 +282,17 @@ class Decoupled(Changed[Taug]):
         # model's half would soon be idle.
         if len(head):
             part = _restricted(train, head, everything=len(tail) == 0)
-            parts.append(self._base._fit(part, _weights_of(context, head)))
+            parts.append(self._base.fit_in(part, _of_labels(context, head)))
             labels.append(head)
         if len(tail):
             part = _restricted(train, tail, everything=len(head) == 0)
-            parts.append(self._fit_tail(part, _weights_of(context, tail)))
+            parts.append(self._fit_tail(part, _of_labels(context, tail)))
             labels.append(tail)
         return TaugModel(parts, labels, train.n_labels)
 
     def _fit_tail(self, part: Split, context: FitContext) -> Model:
         if self._change.n_aug == 0:
-            return self._base._fit(part, context)
+            return self._base.fit_in(part, context)
         assert part.inputs.bow is not None
         augmentation = self._change.augmentation(part.inputs.bow, context.seed)
         copies = 1 + self._change.n_aug
@@ -301,10 +301,10 @@ class Decoupled(Changed[Taug]):
         megabytes = part.inputs.bow.nnz * copies * 8 / 1e6
         if megabytes <= self._change.memory_mb:
             inputs = Inputs(bow=augmentation.in_memory())
-            return self._base._fit(replace(part, inputs=inputs, labels=labels), context)
+            return self._base.fit_in(replace(part, inputs=inputs, labels=labels), context)
         with tempfile.TemporaryDirectory(prefix="taug-") as folder:
             inputs = Inputs(bow=augmentation.on_disk(Path(folder)))
-            return self._base._fit(replace(part, inputs=inputs, labels=labels), context)
+            return self._base.fit_in(replace(part, inputs=inputs, labels=labels), context)
 
 
 def _restricted(train: Split, labels: np.ndarray, everything: bool) -> Split:
@@ -316,12 +316,9 @@ def _restricted(train: Split, labels: np.ndarray, everything: bool) -> Split:
     return Split(Inputs(bow=train.inputs.bow[rows]), own[rows], train.meta)  # type: ignore[index]
 
 
-def _weights_of(context: FitContext, labels: np.ndarray) -> FitContext:
-    if context.weights is None:
-        return context
-    weights = replace(
-        context.weights,
-        positive=context.weights.positive[labels],
-        negative=context.weights.negative[labels],
-    )
-    return replace(context, weights=weights)
+def _of_labels(context: FitContext, labels: np.ndarray) -> FitContext:
+    """The context for a training split that holds only these label columns."""
+    dev = context.dev
+    if dev is not None:
+        dev = replace(dev, labels=sparse.csr_matrix(dev.labels[:, labels]))
+    return replace(context, hooks=context.hooks.of_labels(labels), dev=dev)

@@ -133,9 +133,9 @@ def test_methods_are_never_shown_the_complete_labels():
     seen = []
 
     class Spy(type(get("popularity"))):
-        def _fit(self, train, context):
+        def fit_in(self, train, context):
             seen.append(train.complete)
-            return super()._fit(train, context)
+            return super().fit_in(train, context)
 
     train, _ = load("tiny-bow")
     assert train.complete is not None

@@ -58,7 +58,7 @@ def get_recipe(wildcards):
 
 
 def get_cell_code(wildcards):
-    return code_digest(*get_job(wildcards).modules)
+    return code_digest(*get_job(wildcards).targets)
 
 
 def get_shards(wildcards):

@@ -1,13 +1,12 @@
 """The supervised side of a cell: load, fit, predict, write; ``python -m`` with a spec file.
 
 Whatever happens here ends as ``outcome.json`` in the scratch folder, or as a death that the
-supervisor explains. Only fit and predict are timed.
+supervisor explains. Compiling (warm_up), fit and predict are timed apart.
 """
 
 from __future__ import annotations
 
 import faulthandler
-import importlib
 import json
 import os
 import signal
@@ -22,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common.atomic import write_json
+from benchmarks.common.loading import load_class, target_of
 from benchmarks.data.prepared import open_prepared
 from benchmarks.data.split import Split
 from methods.controls import Oracle
@@ -85,6 +85,7 @@ def run(spec: dict[str, Any], scratch: Path) -> dict[str, Any]:
 
 
 def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any]:
+    clock = Clock(spec["wall_s"])
     train, test = open_prepared(spec["data"])
     base, *variants = (Recipe(part["class"], part["params"]) for part in spec["parts"])
     method: Method = assemble(base, variants)
@@ -95,11 +96,13 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
     if isinstance(method, Oracle):
         method = method.given(test.labels)
     ok = {"status": "ok", "reason": "", "params": method.params()}
+    with journal.timed("warm_up"):
+        method.warm_up(train.observed())
     if "shard" in spec:
-        model = _fit(method, train, spec, journal, shard=tuple(spec["shard"]))
+        model = _fit(method, train, spec, journal, clock, shard=tuple(spec["shard"]))
         (scratch / "model").mkdir()
         model.save(scratch / "model")
-        return {**ok, "model": f"{type(model).__module__}:{type(model).__qualname__}"}
+        return {**ok, "model": target_of(model)}
     if spec["shards"]:
         parts = [json.loads((Path(p) / "shard.json").read_text()) for p in spec["shards"]]
         for number, part in enumerate(parts):
@@ -113,7 +116,7 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
         with journal.timed("merge"):
             model = _merged(parts, [Path(p) / "model" for p in spec["shards"]])
     else:
-        model = _fit(method, train, spec, journal)
+        model = _fit(method, train, spec, journal, clock)
     with journal.timed("predict"):
         top = model.predict(test.inputs, spec["top_k"])
     fault = top.fault(len(test), test.n_labels)
@@ -129,6 +132,7 @@ def _fit(
     train: Split,
     spec: dict[str, Any],
     journal: Journal,
+    clock: Clock,
     shard: tuple[int, int] | None = None,
 ) -> Model:
     with journal.timed("fit"):
@@ -139,14 +143,14 @@ def _fit(
             threads=spec["threads"],
             shard=shard,
             checkpoint=Path(spec["checkpoint"]),
-            clock=Clock(spec["wall_s"]),
+            clock=clock,
+            resources={name: Path(path) for name, path in spec.get("resources", {}).items()},
             progress=journal.progress,
         )
 
 
 def _merged(parts: list[dict[str, Any]], folders: list[Path]) -> Model:
-    module, _, name = parts[0]["model"].partition(":")
-    cls: type[Model] = getattr(importlib.import_module(module), name)
+    cls = load_class(parts[0]["model"], Model)  # type: ignore[type-abstract]
     return cls.merge([cls.load(folder) for folder in folders])
 
 

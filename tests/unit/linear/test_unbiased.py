@@ -94,7 +94,7 @@ def test_fits_dismec_only() -> None:
     class Other(Method):
         name = "Other"
 
-        def _fit(self, train: Split, context: FitContext) -> Model:
+        def fit_in(self, train: Split, context: FitContext) -> Model:
             raise NotImplementedError
 
     assert "Other has another" in (Unbiased().misfit(Other()) or "")

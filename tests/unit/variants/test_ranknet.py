@@ -173,7 +173,7 @@ def test_scores_to_learn_from_are_of_documents_the_base_did_not_see() -> None:
             return TopK.empty(len(inputs), k)
 
     class Base:
-        def _fit(self, split: Split, context: FitContext) -> Answer:
+        def fit_in(self, split: Split, context: FitContext) -> Answer:
             return Answer(set(split.inputs.bow.indices.tolist()))
 
     RankNet(n_folds=4).held_out(Base(), train, FitContext(seed=0))

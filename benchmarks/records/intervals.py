@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -28,14 +29,18 @@ COLUMNS = [
     "difference",
     "difference_low",
     "difference_high",
+    "note",
 ]
 Cell = tuple[str, str, str, int]
 
 
-def intervals(instances: Mapping[Cell, Path]) -> pd.DataFrame:
+def intervals(
+    instances: Mapping[Cell, Path], devices: Mapping[Cell, str | None] | None = None
+) -> pd.DataFrame:
     """A row a cell and metric: value with its interval, and change over the plain base.
 
-    The change is in percent of the base, the difference in points.
+    The change is in percent of the base, the difference in points. Where ``devices`` says that
+    the two ran on different ones, the note says so: part of the change may be the device's.
 
     Points are resampled, the same ones for a variant and its base. ``p_holm`` corrects the tests
     of PW eq. 30's two means over all variants of the run; single metrics carry no such claim.
@@ -53,6 +58,9 @@ def intervals(instances: Mapping[Cell, Path]) -> pd.DataFrame:
             wanted = ["metric", "change", "change_low", "change_high", "p"]
             wanted += ["difference", "difference_low", "difference_high"]
             frame = frame.merge(changes[wanted], on="metric", how="outer", sort=False)
+            pair = [(devices or {}).get(c) for c in ((*cell[:2], PLAIN, cell[3]), cell)]
+            if pair[0] != pair[1]:
+                frame["note"] = f"the base ran on {pair[0]}, this cell on {pair[1]}"
         for position, (column, value) in enumerate(zip(KEY, cell, strict=True)):
             frame.insert(position, column, value)
         frames.append(frame)
@@ -66,8 +74,11 @@ def intervals(instances: Mapping[Cell, Path]) -> pd.DataFrame:
 def write_intervals(files: Iterable[Path], output: Path) -> None:
     """Read ``instance.npz`` files below ``results/runs`` and write the frame."""
     instances: dict[Cell, Path] = {}
+    devices: dict[Cell, str | None] = {}
     for path in files:
         dataset, base, variant, seed = path.parent.parts[-4:]
-        instances[dataset, base, variant, int(seed.removeprefix("seed"))] = path
+        cell = (dataset, base, variant, int(seed.removeprefix("seed")))
+        instances[cell] = path
+        devices[cell] = json.loads(path.with_name("run.json").read_text("utf-8")).get("device")
     with atomic_path(output) as temporary:
-        intervals(instances).to_csv(temporary, index=False)
+        intervals(instances, devices).to_csv(temporary, index=False)

@@ -10,6 +10,7 @@ from benchmarks.common.schema import InvalidDocumentError
 from benchmarks.papers.ranknet_taug.page import FIGURES as RANKNET_TAUG_FIGURES
 from benchmarks.records.cell import Cell
 from workflow.config import check, check_pairs, plan, swept
+from workflow.runtime.devices import resolve
 from workflow.runtime.digest import code_digest
 from workflow.runtime.resume import before_execution, clear_after_kill
 
@@ -82,6 +83,10 @@ def get_budget(key):
 
 def get_memory(wildcards):
     return int(get_job(wildcards).budget["memory_mb"])
+
+
+def get_gpu(wildcards):
+    return int(resolve(get_job(wildcards).budget["device"]).startswith("cuda"))
 
 
 def get_wall(wildcards):

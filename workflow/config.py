@@ -23,7 +23,7 @@ from methods.registry import (
 )
 
 SCHEMA = Path(__file__).parent / "schemas" / "config.schema.yaml"
-DEFAULT_BUDGET = {"wall_s": 3600.0, "memory_mb": 8000.0, "threads": 1}
+DEFAULT_BUDGET = {"wall_s": 3600.0, "memory_mb": 8000.0, "threads": 1, "device": "cpu"}
 
 
 @dataclass(frozen=True)

@@ -213,20 +213,20 @@ class Measurements:
         seeds = sorted(set(before) & set(after))
         if not seeds:
             raise MissingError(NOT_RUN, "base and variant have no seed in common")
-        return [seed for seed in seeds if self._same_terms(base, variant, seed)] or _refuse(
-            base, variant
-        )
+        unlike = {seed: self._unlike_terms(base, variant, seed) for seed in seeds}
+        return [seed for seed in seeds if not unlike[seed]] or _refuse(base, variant, unlike)
 
-    def _same_terms(self, base: Setup, variant: Setup, seed: int) -> bool:
-        """Whether both members of a pair ran on the same data with the same budget."""
+    def _unlike_terms(self, base: Setup, variant: Setup, seed: int) -> list[str]:
+        """In what the members of a pair differ that should be the same: data, budget, device."""
         if self.runs is None:
-            return True
-        terms = ("data", "threads")
+            return []
+        terms = ("data", "threads", "device")
         columns = [c for c in self.runs if c in terms or str(c).startswith("budget")]
         rows = [self._run(setup.cell(seed))[columns] for setup in (base, variant)]
-        return all(len(row) for row in rows) and all(
-            rows[0].iloc[0].astype(str) == rows[1].iloc[0].astype(str)
-        )
+        if not all(len(row) for row in rows):
+            return ["record"]
+        before, after = (row.iloc[0].astype(str) for row in rows)
+        return [f"{c} ({before[c]}, {after[c]})" for c in columns if before[c] != after[c]]
 
     def _run(self, cell: Cell) -> pd.DataFrame:
         assert self.runs is not None
@@ -282,10 +282,12 @@ def _measured(setup: Setup, values: dict[int, float], bounds: Sequence[Bounds]) 
     )
 
 
-def _refuse(base: Setup, variant: Setup) -> list[int]:
+def _refuse(base: Setup, variant: Setup, unlike: Mapping[int, list[str]]) -> list[int]:
+    terms = "; ".join(dict.fromkeys(term for found in unlike.values() for term in found))
     raise MissingError(
         NOT_RUN,
-        f"{base} and {variant} did not run on the same data and budget",
+        f"{base} and {variant} did not run on the same data and budget, "
+        f"or not on the same device: they differ in {terms}",
     )
 
 

@@ -102,6 +102,7 @@ def _flat(record: dict[str, Any]) -> dict[str, Any]:
     keep = ["status", "reason", "wall_s", "cpu_s", "peak_mb", "threads", "commit", "dirty"]
     return {
         **{key: record[key] for key in [*KEY, *keep, "code", "data"]},
+        **{key: record.get(key) for key in ("device", "peak_gpu_mb")},
         **phases,
         **{f"budget_{key}": value for key, value in record["budget"].items()},
         "cpu": record["node"]["cpu"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import astuple, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import pandas as pd
 from benchmarks.common.atomic import write_csv
 from benchmarks.evaluation.metrics import Evaluation
 from benchmarks.evaluation.statistics import SUMMARY_NAMES, bootstrap, holm, paired_bootstrap
-from benchmarks.records.cell import KEY, PLAIN, Cell
+from benchmarks.records.cell import KEY, PLAIN, RECORD, Cell
 
 COLUMNS = [
     *KEY,
@@ -28,6 +29,7 @@ COLUMNS = [
     "difference",
     "difference_low",
     "difference_high",
+    "note",
 ]
 
 
@@ -37,9 +39,11 @@ def intervals(files: Iterable[str | Path]) -> pd.DataFrame:
     ``files`` are the cells' ``instance.npz``, below ``results/runs``. The change is in percent of
     the base, the difference in points. Test points are resampled, the same ones for a variant and
     its base. ``p_holm`` corrects the tests of the two mean relative changes over all variants of
-    the run; single metrics carry no such claim.
+    the run; single metrics carry no such claim. The note of a cell says when its base ran on
+    another device: part of the change may be the device's.
     """
-    evaluations = {Cell.from_path(Path(path).parent): Evaluation.load(path) for path in files}
+    paths = {Cell.from_path(Path(path).parent): Path(path) for path in files}
+    evaluations = {cell: Evaluation.load(path) for cell, path in paths.items()}
     frames = []
     for cell, evaluation in evaluations.items():
         if not evaluation.numerators:
@@ -52,6 +56,9 @@ def intervals(files: Iterable[str | Path]) -> pd.DataFrame:
             wanted = ["metric", "change", "change_low", "change_high", "p"]
             wanted += ["difference", "difference_low", "difference_high"]
             frame = frame.merge(changes[wanted], on="metric", how="outer", sort=False)
+            base_device = _device(paths[replace(cell, variant=PLAIN)])
+            if (device := _device(paths[cell])) != base_device:
+                frame["note"] = f"the base ran on {base_device}, this cell on {device}"
         for position, (column, value) in enumerate(zip(KEY, astuple(cell), strict=True)):
             frame.insert(position, column, value)
         frames.append(frame)
@@ -70,3 +77,8 @@ def write_intervals(frame: pd.DataFrame, path: str | Path) -> None:
 def read_intervals(path: str | Path) -> pd.DataFrame:
     """``results/intervals.csv``, as :func:`intervals` made it."""
     return pd.read_csv(path)
+
+
+def _device(instance: Path) -> str:
+    """Where the cell of an ``instance.npz`` ran, by the record beside it."""
+    return str(json.loads(instance.with_name(RECORD).read_text("utf-8"))["device"])

@@ -10,8 +10,9 @@ from benchmarks.common.schema import InvalidDocumentError
 from benchmarks.papers.ranknet_taug.page import FIGURES as RANKNET_TAUG_FIGURES
 from benchmarks.records.cell import Cell
 from workflow.config import check, check_pairs, plan, swept
+from workflow.runtime.devices import resolve
 from workflow.runtime.digest import code_digest
-from workflow.runtime.resume import clear_after_kill
+from workflow.runtime.resume import before_execution, clear_after_kill
 
 TABLE_FORMATS = ["csv", "md", "tex", "html"]
 FIGURE_FORMATS = ["svg", "png", "csv"]
@@ -30,9 +31,14 @@ try:
 except InvalidDocumentError as error:
     raise WorkflowError(str(error))
 
-if IS_MAIN:
+
+def start_afresh():
     clear_after_kill(Path(".snakemake"), Path("."))
     forget_unavailable("results/data")
+
+
+if IS_MAIN:
+    before_execution(workflow, start_afresh)
 
 PAPER_FOLDER = Path(ROOT, "benchmarks/papers")
 PAPERS = sorted(path.parent.name for path in PAPER_FOLDER.glob("*/paper.yaml"))
@@ -77,6 +83,10 @@ def get_budget(key):
 
 def get_memory(wildcards):
     return int(get_job(wildcards).budget["memory_mb"])
+
+
+def get_gpu(wildcards):
+    return int(resolve(get_job(wildcards).budget["device"]).startswith("cuda"))
 
 
 def get_wall(wildcards):

@@ -15,6 +15,8 @@ rule fit_shard:
         mem_mb=get_memory,
         wall_s=get_wall,
         runtime=get_runtime_minutes,
+        device=get_budget("device"),
+        gpu=get_gpu,
     params:
         recipe=get_recipe,
         code=get_cell_code,
@@ -40,6 +42,8 @@ rule run_cell:
         mem_mb=get_memory,
         wall_s=get_wall,
         runtime=get_runtime_minutes,
+        device=get_budget("device"),
+        gpu=get_gpu,
     params:
         recipe=get_recipe,
         code=get_cell_code,

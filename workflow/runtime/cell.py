@@ -14,6 +14,7 @@ from benchmarks.common.schema import validate
 from benchmarks.data.prepared import read_meta
 from benchmarks.evaluation.topk import TopK
 from workflow.runtime import provenance
+from workflow.runtime.devices import NoDeviceError, resolve, take
 from workflow.runtime.launch import launch
 from workflow.runtime.resume import hold
 from workflow.runtime.supervisor import Exit
@@ -49,18 +50,16 @@ def run_cell(
     checkpoint.mkdir(exist_ok=True)
     meta = read_meta(data)
     if "unavailable" in meta:
-        scratch.mkdir(exist_ok=True)
         log.write_text(meta["unavailable"] + "\n", encoding="utf-8")
-        ended = Exit(code=0, stopped_for=None, wall_s=0.0, cpu_s=0.0, peak_mb=0.0)
         first_line = meta["unavailable"].splitlines()[0]
-        outcome = {"status": "skipped", "reason": f"dataset not available: {first_line}"}
+        ended, outcome = _not_started(scratch, f"dataset not available: {first_line}")
     else:
         spec = {
-            **_spec(recipe, data, budget, threads, device, checkpoint),
+            **_spec(recipe, data, budget, threads, checkpoint),
             "top_k": top_k,
             "shards": [str(path) for path in shards],
         }
-        ended, outcome = launch(spec, scratch, log, " ".join(map(str, cell.values())))
+        ended, outcome = _launch(spec, device, scratch, log, " ".join(map(str, cell.values())))
     record = {
         "format": RUN_FORMAT,
         **cell,
@@ -71,12 +70,12 @@ def run_cell(
         "wall_s": ended.wall_s,
         "cpu_s": ended.cpu_s,
         "peak_mb": max(ended.peak_mb, outcome.get("shards_peak_mb", 0.0)),
-        "peak_gpu_mb": None,
+        "peak_gpu_mb": outcome.get("peak_gpu_mb"),
         "method_seed": recipe["seed"],
         "recipe": recipe["parts"],
         "params": outcome.get("params", {}),
         "decision_threshold": outcome.get("decision_threshold"),
-        "device": device,
+        "device": outcome.get("device", resolve(device)),
         "threads": threads,
         "shards": len(shards) or 1,
         "budget": dict(budget),
@@ -116,10 +115,10 @@ def run_shard(
     hold(checkpoint / ".lock")
     scratch = checkpoint / "scratch"
     spec = {
-        **_spec(recipe, data, budget, threads, device, checkpoint),
+        **_spec(recipe, data, budget, threads, checkpoint),
         "shard": list(shard),
     }
-    ended, outcome = launch(spec, scratch, log, "/".join(folder.parts[-6:]))
+    ended, outcome = _launch(spec, device, scratch, log, "/".join(folder.parts[-6:]))
     with atomic_folder(folder) as temporary:
         if outcome["status"] == "ok":
             (scratch / "model").replace(temporary / "model")
@@ -134,7 +133,6 @@ def _spec(
     data: Path,
     budget: Mapping[str, Any],
     threads: int,
-    device: str,
     checkpoint: Path,
 ) -> dict[str, Any]:
     return {
@@ -143,9 +141,29 @@ def _spec(
         "threads": threads,
         "wall_s": budget["wall_s"],
         "memory_mb": budget["memory_mb"],
-        "device": device,
         "checkpoint": str(checkpoint),
     }
+
+
+def _launch(
+    spec: Mapping[str, Any], device: str, scratch: Path, log: Path, title: str
+) -> tuple[Exit, dict[str, Any]]:
+    """Run the child on the device asked for; the outcome says which that was."""
+    try:
+        with take(device) as granted:
+            given = {**spec, "device": granted.device, "card": granted.card}
+            ended, outcome = launch(given, scratch, log, title)
+    except NoDeviceError as error:
+        log.write_text(f"{error}\n", encoding="utf-8")
+        return _not_started(scratch, str(error))
+    return ended, {**outcome, "device": granted.device}
+
+
+def _not_started(scratch: Path, reason: str) -> tuple[Exit, dict[str, Any]]:
+    """What :func:`launch` gives, for a cell that is skipped without trying."""
+    scratch.mkdir(exist_ok=True)
+    ended = Exit(code=0, stopped_for=None, wall_s=0.0, cpu_s=0.0, peak_mb=0.0)
+    return ended, {"status": "skipped", "reason": reason}
 
 
 def _write(

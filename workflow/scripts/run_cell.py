@@ -18,6 +18,7 @@ run_cell(
         "memory_mb": snakemake.resources.mem_mb,
     },
     threads=snakemake.threads,
+    device=snakemake.resources.device,
     top_k=snakemake.params.top_k,
     code=snakemake.params.code,
     log=Path(snakemake.log[0]),

@@ -96,7 +96,7 @@ def test_a_declared_metric_stands_in_a_cell_s_files(declared, problem, cell):
     rows = metrics[metrics["metric"] == "RR"]
     assert set(rows["convention"]) == set(CONVENTIONS)
     plain = rows[(rows["convention"] == "xc-matlab") & (rows["bin"] == "all")].set_index("k")
-    joined = intervals({("made-up", "base", "plain", 0): instance}).set_index("metric")
+    joined = intervals([instance]).set_index("metric")
     for k in KS:
         expected = mean_reciprocal_rank(top, test.labels.toarray(), k, N)
         assert plain.loc[k, "value"] == pytest.approx(expected)
@@ -151,7 +151,7 @@ def test_a_threshold_brings_f1_into_a_cell(problem, cell, threshold, record):
     assert shown["macroF1"] == pytest.approx(100 * f1_score(true, predicted, average="macro"))
     of_batch = f1_score(true[:90], predicted[:90], average="micro")
     assert shown["batchF1"] == pytest.approx(100 * of_batch)  # one whole batch of 90 rows
-    named = set(intervals({("made-up", "base", "plain", 0): instance})["metric"])
+    named = set(intervals([instance])["metric"])
     assert {"microF1", "batchF1"} <= named
 
 

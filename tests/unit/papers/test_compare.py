@@ -166,7 +166,12 @@ def test_a_change_needs_a_common_seed_and_equal_terms():
         Measurements(pd.concat([one, two]), nothing, runs).change(
             Setup("D", "B", "plain"), Setup("D", "B", "PW"), "P@1", "xc-matlab", relative=True
         )
-    fair = Measurements(pd.concat([one, two]), nothing, runs.assign(data="x")).change(
+    runs = runs.assign(data="x", device=["cpu", "cuda"])
+    with pytest.raises(MissingError, match=r"they differ in device \(cpu, cuda\)"):
+        Measurements(pd.concat([one, two]), nothing, runs).change(
+            Setup("D", "B", "plain"), Setup("D", "B", "PW"), "P@1", "xc-matlab", relative=True
+        )
+    fair = Measurements(pd.concat([one, two]), nothing, runs.assign(device="cpu")).change(
         Setup("D", "B", "plain"), Setup("D", "B", "PW"), "P@1", "xc-matlab", relative=True
     )
     assert fair.value == pytest.approx(20.0)

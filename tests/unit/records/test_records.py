@@ -24,6 +24,7 @@ def saved(results, cell, hits):
     path = cell.file(INSTANCE, results)
     path.parent.mkdir(parents=True)
     Evaluation("xc-matlab", len(hits), {"P@1": hits}, {"P@1": np.ones(len(hits))}).save(path)
+    write_json(cell.file(RECORD, results), {"device": "cpu"})
     return path
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 import psutil
 import pytest
 from bad_methods import MARKER
+from workspace import Workspace
 
 from benchmarks.data.prepared import write_unavailable
 
@@ -90,8 +91,6 @@ def test_failed_lists_them_with_a_command_that_reruns_just_them(bad_run, workspa
     ],
 )
 def test_a_wrong_configuration_stops_before_any_job(tmp_path, root, change, message):
-    from conftest import Workspace
-
     workspace = Workspace(tmp_path, root)
     good = {"cells": [{"datasets": ["tiny-bow"], "bases": ["random"]}]}
     path = workspace.configure({**good, **change})
@@ -102,8 +101,6 @@ def test_a_wrong_configuration_stops_before_any_job(tmp_path, root, change, mess
 
 
 def test_a_misfit_can_be_a_cell(tmp_path, root):
-    from conftest import Workspace
-
     workspace = Workspace(tmp_path, root)
     blocks = [{"datasets": ["tiny-bow"], "bases": ["random"], "variants": ["plain", "PW"]}]
     path = workspace.configure({"cells": blocks, "misfits": "cell", "top_k": 10})
@@ -115,8 +112,6 @@ def test_a_misfit_can_be_a_cell(tmp_path, root):
 
 
 def test_a_killed_run_is_continued_by_the_same_command(tmp_path, root):
-    from conftest import Workspace
-
     config = {
         "cells": [
             {"datasets": ["tiny-bow"], "bases": ["popularity", "LinearSVC"]},

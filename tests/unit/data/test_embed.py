@@ -71,6 +71,7 @@ def by_hand(texts: list[str], max_tokens: int) -> np.ndarray:
     return np.array(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_tokens", [8, 128])
 def test_vectors_are_those_of_the_encoder_run_by_hand(max_tokens: int) -> None:
     vectors = encode(TEXTS, encoder_folder(MINILM), max_tokens, jobs=1)
@@ -78,6 +79,7 @@ def test_vectors_are_those_of_the_encoder_run_by_hand(max_tokens: int) -> None:
     np.testing.assert_allclose(vectors, by_hand(TEXTS, max_tokens), atol=2e-6)
 
 
+@pytest.mark.slow
 def test_the_number_of_cores_does_not_matter() -> None:
     one, two = (encode(TEXTS, encoder_folder(MINILM), 16, jobs=jobs) for jobs in (1, 2))
     np.testing.assert_array_equal(one, two)

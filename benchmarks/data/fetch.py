@@ -185,11 +185,13 @@ def _feed(path: str | Path, *digests: hashlib._Hash) -> None:
 
 
 def _recorded(cache: Path) -> dict[str, dict[str, object]]:
-    path = cache / LOCK_FILE
-    if not path.exists():
+    """Checksums by file name; what is damaged counts as not recorded, so it is written afresh."""
+    try:
+        known = json.loads((cache / LOCK_FILE).read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
         return {}
-    known: dict[str, dict[str, object]] = json.loads(path.read_text(encoding="utf-8"))
-    return known
+    entries = known.items() if isinstance(known, dict) else ()
+    return {name: e for name, e in entries if isinstance(e, dict) and "sha256" in e}
 
 
 def _is_page(start: bytes, name: str) -> bool:
@@ -219,7 +221,7 @@ class _Download:
         """Start over unless the part was begun from this very address."""
         try:
             begun = json.loads(self.notes.read_text(encoding="utf-8"))["url"] == self.url
-        except (FileNotFoundError, json.JSONDecodeError, KeyError):
+        except (FileNotFoundError, ValueError, KeyError, TypeError):  # none, or damaged
             begun = False
         if not begun:
             self.part.unlink(missing_ok=True)

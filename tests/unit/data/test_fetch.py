@@ -303,6 +303,20 @@ def test_unknown_checksum_is_recorded_and_holds(server: Server, tmp_path: Path) 
         fetch(file, tmp_path, patience=QUICK)
 
 
+@pytest.mark.parametrize("damage", [b"", b"{", b"[1]", b"\xff\xfe", b'{"data.bin": 3}'])
+def test_damaged_notes_are_begun_afresh(server: Server, tmp_path: Path, damage: bytes) -> None:
+    url = server.serve("/data.bin", lambda h, _: h.answer_range())
+    (tmp_path / "checksums.json").write_bytes(damage)
+    (tmp_path / ".data.bin.part.json").write_bytes(damage)
+    (tmp_path / ".data.bin.part").write_bytes(b"of something else")
+    file = wanted(url, known=False)
+    fetched = fetch(file, tmp_path, patience=QUICK)
+    assert fetched.path.read_bytes() == CONTENT
+    record(file, fetched, tmp_path)
+    kept = json.loads((tmp_path / "checksums.json").read_text())
+    assert kept["data.bin"]["sha256"] == SHA256
+
+
 def test_other_checksums(tmp_path: Path) -> None:
     mirror = tmp_path / "mirror"
     mirror.mkdir()

@@ -28,7 +28,7 @@ Part = str | list[str] | dict[str, str]
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file to fetch, what it must be, and where it can be had (best first)."""
+    """A file to fetch, what it must be, and where it is available (best first)."""
 
     name: str
     size: int | None = None
@@ -36,6 +36,8 @@ class RemoteFile:
     md5: str | None = None
     git_blob: str | None = None
     origins: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+    """What to unpack of an archive; everything if empty."""
 
     @property
     def checksum_known(self) -> bool:
@@ -92,7 +94,7 @@ class Card:
     reference: Mapping[str, float] = field(default_factory=dict)
     """Averages as the publisher states them."""
     label_matrices: Mapping[str, str] | None = None
-    """Where the labels alone can be had: ``of`` (a dataset of files), ``train``, ``test``."""
+    """Where the labels alone are: ``of`` (a dataset of files), ``train``, ``test``."""
     embedding: Embedding | None = None
     """Of another dataset's texts, instead of sources."""
 
@@ -208,8 +210,12 @@ def _card(document: Mapping[str, Any], where: str) -> Card:
 
 def _source(entry: Mapping[str, Any]) -> Source:
     files = tuple(
-        RemoteFile(**{k: v for k, v in f.items() if k != "from"}, origins=tuple(f.get("from", ())))
-        for f in entry["files"]
+        RemoteFile(
+            **{key: value for key, value in file.items() if key not in ("from", "members")},
+            origins=tuple(file.get("from", ())),
+            members=tuple(file.get("members", ())),
+        )
+        for file in entry["files"]
     )
     rest = {key: value for key, value in entry.items() if key != "files"}
     rest.setdefault("id", entry["format"])

@@ -91,7 +91,12 @@ def bow(matrix: sparse.csr_matrix | None) -> sparse.csr_matrix:
 
 
 def one_path(name: str, part: Part) -> str:
-    """The path of a format that has one file a split."""
+    """The path of a format that has one file per split."""
     if not isinstance(part, str):
         raise DataError(f"{name}: this format needs one path, not {part!r}")
     return part
+
+
+def some_paths(name: str, part: Part) -> list[str]:
+    """The paths of a format that has one or more files per split, read one after another."""
+    return part if isinstance(part, list) else [one_path(name, part)]

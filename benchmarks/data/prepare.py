@@ -205,8 +205,8 @@ def _prepare_from(
     with tempfile.TemporaryDirectory(prefix=".unpack-", dir=cache) as temporary:
         root = Path(temporary)
         try:
-            for _, found in fetched:
-                unpack(found.path, root)
+            for file, found in fetched:
+                unpack(found.path, root, members=file.members or None)
             _verify(source, root)
             meta = _write(source, card, folder, root, fetched)
         except DataError:

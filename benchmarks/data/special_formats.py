@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.data.cards import Part
-from benchmarks.data.content import Content, Parts, bow, find, matrix, one_path, open_text
+from benchmarks.data.content import Content, Parts, bow, find, matrix, open_text, some_paths
 from benchmarks.data.errors import DataError, FormatError
 from benchmarks.data.split import Tokens
 from benchmarks.data.xc import read_xc
@@ -53,10 +53,7 @@ def read_rcv1(parts: Mapping[str, Part], options: Mapping[str, Any], root: Path)
     splits = {}
     for name, part in parts.items():
         # The vectors are in LIBSVM's format with the document's number for a label.
-        pieces = [
-            read_xc(find(root, file), first_feature=1)
-            for file in (part if isinstance(part, list) else [one_path(name, part)])
-        ]
+        pieces = [read_xc(find(root, file), first_feature=1) for file in some_paths(name, part)]
         documents = np.concatenate([piece.labels.indices for piece in pieces])
         width = max(bow(piece.inputs.bow).shape[1] for piece in pieces)
         bows = [bow(piece.inputs.bow) for piece in pieces]

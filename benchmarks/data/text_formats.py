@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.data.cards import Part
-from benchmarks.data.content import Content, Parts, find, lines, matrix, one_path, open_text
+from benchmarks.data.content import Content, Parts, find, lines, matrix, open_text, some_paths
 from benchmarks.data.errors import DataError, FormatError
 
 
 def read_jsonl(parts: Mapping[str, Part], options: Mapping[str, Any], root: Path) -> Content:
-    """One JSON object a document, with its texts and labels under keys that the card names."""
+    """One JSON object per document, its texts and labels under keys that the card names."""
     texts: dict[str, list[str]] = {}
     labels: dict[str, list[list[str]]] = {}
     for name, part in parts.items():
         where = options.get("where", {}).get(name)
-        found = list(documents(find(root, one_path(name, part)), options, where))
+        paths = [find(root, path) for path in some_paths(name, part)]
+        found = [document for path in paths for document in documents(path, options, where)]
         texts[name] = [text for _, text, _ in found]
         labels[name] = [own for _, _, own in found]
     if options.get("labels_in_both"):

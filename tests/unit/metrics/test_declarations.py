@@ -53,8 +53,8 @@ def cell(problem, tmp_path):
     write(tmp_path / "data", train, test, train.meta)
 
     def scored(top=top, ks=KS, threshold=None, **record):
-        folder = tmp_path / "cell"
-        folder.mkdir(exist_ok=True)
+        folder = tmp_path / "made-up/base/plain/seed0"
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / "run.json").write_text(json.dumps({"status": "ok", **record}))
         np.savez(folder / "predictions.npz", indices=top.indices, scores=top.scores)
         paths = folder / "metrics.csv", folder / "instance.npz"

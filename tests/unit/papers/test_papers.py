@@ -32,7 +32,7 @@ from benchmarks.papers.spec import (
     read_published,
     sources,
 )
-from methods.registry import BASES, VARIANTS
+from methods.registry import ALIASES, BASES, VARIANTS, canonical
 
 finite = st.floats(-1e3, 1e3)
 
@@ -107,7 +107,7 @@ def test_every_mapped_name_exists_or_carries_a_reason(name):
     cells = {
         "our_dataset": {*all_cards(), *SYNTHETIC},
         "our_base": set(BASES),
-        "our_variant": {"plain", *VARIANTS},
+        "our_variant": {"plain", *VARIANTS, *ALIASES},
     }
     printed = {
         column: {part for value in paper.values[column] for part in {value, *value.split("+")}}
@@ -120,6 +120,7 @@ def test_every_mapped_name_exists_or_carries_a_reason(name):
         stale = printed[column] & known & set(paper.missing)
         assert not stale, f"{stale} exist: they need no reason any more"
     assert set(paper.missing) <= set.union(*printed.values()), "a reason for what is not printed"
+    assert all(canonical(variant) == variant for variant in paper.values.our_variant), "an alias"
     scored = paper.values[paper.values.role.isin(["value", "delta"])]
     assert set(scored.our_metric) <= metric_names()
     assert set(paper.values.convention) <= set(CONVENTIONS)

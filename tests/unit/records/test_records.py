@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.common.atomic import write_json
 from benchmarks.evaluation.metrics import Evaluation
-from benchmarks.records.cell import INSTANCE, KEY, PLAIN, Cell, Setup
+from benchmarks.records.cell import INSTANCE, KEY, PLAIN, RECORD, Cell, Setup
 from benchmarks.records.cells import read_cells, read_runs, write_cells, write_runs
 from benchmarks.records.intervals import intervals, read_intervals, write_intervals
 

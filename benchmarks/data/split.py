@@ -119,7 +119,7 @@ class Split:
         return Split(self.inputs.take(rows), self.labels[rows], self.meta, complete)
 
     def observed(self) -> Split:
-        """The same split without what no real dataset would tell."""
+        """The same split without the complete labels, which no real dataset knows."""
         return replace(self, complete=None)
 
 

@@ -66,7 +66,7 @@ CONVENTIONS: dict[str, Convention] = {
 
 
 def get_convention(name: str) -> Convention:
-    """The convention of that name; the error lists those there are."""
+    """The convention of that name, or an error that lists the known ones."""
     try:
         return CONVENTIONS[name]
     except KeyError:

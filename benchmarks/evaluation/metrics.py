@@ -31,7 +31,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The measured side of one ranking.
+    """What was measured of one ranking.
 
     ``numerators`` and ``denominators`` hold float64[n] for each metric of points;
     ``by_bin[metric][bin]`` is the part of a metric's numerator due to labels of that bin;
@@ -54,7 +54,7 @@ class Evaluation:
         return {**points, **self.by_label}
 
     def values(self) -> dict[str, float]:
-        """Every metric in percent; NaN where nothing was there to be measured."""
+        """Every metric in percent; NaN where the denominator is 0."""
         return {name: _percent(*pair) for name, pair in self.sums().items()}
 
     def frame(self) -> pd.DataFrame:
@@ -110,7 +110,7 @@ class Evaluation:
 
     @classmethod
     def load(cls, path: str | Path) -> Evaluation:
-        """Read what :meth:`save` wrote."""
+        """The evaluation in a file of :meth:`save`; a file of another format is refused."""
         with np.load(path, allow_pickle=False) as archive:
             if "facts" not in archive:
                 raise ValueError(f"{path} holds no evaluation: it has no entry 'facts'")
@@ -166,6 +166,8 @@ def evaluate(
     labels, train_labels = _canonical(labels), _canonical(train_labels)
     n, n_labels = labels.shape
     cutoffs = _check_ks(ks)
+    if bins is not None and len(bins.of_label) != n_labels:
+        raise ValueError(f"bins of {len(bins.of_label)} labels, but there are {n_labels}")
     view = View(
         top=_check_ranking(top, n, n_labels, int(cutoffs.max())),
         scores=frozen(top.scores),
@@ -174,12 +176,12 @@ def evaluate(
         counted=_counted_rows(labels, chosen),
         ks=cutoffs,
         convention=chosen,
-        bins=None if bins is None else _check_bins(bins, n_labels),
+        bins=bins,
         threshold=threshold,
     )
-    why = None if threshold is None else ends_above(top, n_labels, threshold)
-    if why is not None:
-        raise ValueError(why)
+    short = None if threshold is None else ends_above(top, n_labels, threshold)
+    if short is not None:
+        raise ValueError(short)
     evaluation = Evaluation(convention, int(view.counted.sum()), {}, {})
     for metric in METRICS.values():
         if metric.needs != "threshold" or threshold is not None:
@@ -188,7 +190,7 @@ def evaluate(
 
 
 def ends_above(top: Ranking, n_labels: int, threshold: float) -> str | None:
-    """Why F1 cannot be measured: labels above the threshold are missing; None where it can."""
+    """Why F1 is unavailable: the ranking ends above the threshold; None where it does not."""
     width = top.indices.shape[1]
     if width < n_labels and (top.scores[:, -1] > threshold).any():
         return (
@@ -248,7 +250,7 @@ def _weights(
     B: float,
     convention: Convention,
 ) -> np.ndarray:
-    """Inverse propensities, float64[L], from the rows the convention counts on."""
+    """Inverse propensities, float64[L], from the rows that the convention counts."""
     if labels.shape[1] != train_labels.shape[1]:
         raise ValueError(
             f"test labels have {labels.shape[1]} columns, training labels {train_labels.shape[1]}"
@@ -284,18 +286,12 @@ def _check_ranking(top: Ranking, n: int, n_labels: int, kmax: int) -> np.ndarray
         raise ValueError(f"{len(indices)} rows are ranked but {n} rows have labels")
     width = indices.shape[1]
     if width < min(kmax, n_labels):
-        raise ValueError(f"@{kmax} needs {min(kmax, n_labels)} ranked labels a row, not {width}")
+        raise ValueError(f"@{kmax} needs {min(kmax, n_labels)} ranked labels per row, not {width}")
     row, label = kernels.find_fault(indices, min(kmax, width), n_labels)
     if row >= 0:
         what = "twice" if -1 < label < n_labels else f"which is none of the {n_labels} labels"
         raise ValueError(f"row {row} of the ranking holds label {label} {what}")
     return indices
-
-
-def _check_bins(bins: Bins, n_labels: int) -> Bins:
-    if len(bins.of_label) != n_labels:
-        raise ValueError(f"bins of {len(bins.of_label)} labels, but there are {n_labels}")
-    return bins
 
 
 def _canonical(labels: sparse.csr_matrix) -> sparse.csr_matrix:

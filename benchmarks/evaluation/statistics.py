@@ -67,7 +67,7 @@ def paired_bootstrap(
 
     Both are scored on the same resampled points. Columns: metric, base, variant, change, low,
     high, p (two-sided, of no change), and difference, difference_low, difference_high in points.
-    Where the six metrics of PW eq. 30 are there, its means follow as ``mean PS`` and
+    Where all six metrics of PW eq. 30 were measured, its means are added as ``mean PS`` and
     ``mean vanilla`` (which have no difference).
     """
     if base.convention != variant.convention:

@@ -26,16 +26,18 @@ class Ranking(Protocol):
 
 
 class RankedPass(NamedTuple):
-    """Five metrics in one pass; the first axis is the place of a metric in ``_kernels``."""
+    """Five metrics in one pass; axis 0 of ``numerators`` and ``by_bin`` is as in ``_kernels``.
+
+    ``numerators`` float64[5, len(ks), n]; ``ps_ideals`` float64[2, len(ks), n], the denominators
+    of PSP and PSnDCG (those of the others are 1); ``by_bin`` float64[5, len(ks), bins], the part
+    of the numerators due to labels of each bin; ``found`` bool[len(ks), L], labels that some row
+    has rightly in its top k.
+    """
 
     numerators: np.ndarray
-    """float64[5, len(ks), n]."""
     ps_ideals: np.ndarray
-    """float64[2, len(ks), n]: denominators of PSP and PSnDCG; those of the others are 1."""
     by_bin: np.ndarray
-    """float64[5, len(ks), bins]: the part of the numerators due to labels of each bin."""
     found: np.ndarray
-    """bool[len(ks), L]: labels that some row has rightly in its top k."""
 
 
 class Decided(NamedTuple):
@@ -90,7 +92,7 @@ class View:
 
     @cached_property
     def ps_top(self) -> np.ndarray:
-        """The ranking that propensity-scored metrics take, int[n, at least ks[-1] or width]."""
+        """The ranking that propensity-scored metrics are taken on, best label first."""
         if not self.convention.reranked:
             return self.top
         # The top 5 is re-ranked as a whole, whatever the largest k asked for.

@@ -10,6 +10,8 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import f1_score
 
+from benchmarks.common.schema import InvalidDocumentError
+from benchmarks.data import load
 from benchmarks.data.prepared import write
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.conventions import CONVENTIONS, interchangeable
@@ -18,6 +20,8 @@ from benchmarks.evaluation.statistics import bootstrap, paired_bootstrap
 from benchmarks.evaluation.topk import TopK
 from benchmarks.metrics import evaluate, score
 from benchmarks.records.intervals import intervals
+from methods import get
+from workflow.config import check
 from workflow.runtime.evaluate import evaluate_cell
 
 N, L, KS = 100, 12, (1, 3, 5)
@@ -90,7 +94,7 @@ def test_a_declared_metric_is_scored_and_resampled(declared, problem, convention
         assert changes.loc[f"RR@{k}", "change"] == 0
 
 
-def test_a_declared_metric_stands_in_a_cell_s_files(declared, problem, cell):
+def test_a_declared_metric_is_in_the_files_of_a_cell(declared, problem, cell):
     _, test, top = problem
     metrics, instance = cell()
     rows = metrics[metrics["metric"] == "RR"]
@@ -170,3 +174,19 @@ def test_a_cell_without_a_usable_threshold_has_no_f1_and_says_so(
     said = capsys.readouterr().out
     assert why in said
     assert bool(said) == bool(why)
+
+
+def test_margins_have_a_threshold_and_reranked_scores_have_none():
+    train, _ = load("tiny-bow")
+    assert get("LinearSVC").fit(train).decision_threshold == 0
+    assert get("LinearSVC", variant="PW").fit(train).decision_threshold == 0
+    assert get("LinearSVC", variant="RankNet-simple").fit(train).decision_threshold is None
+
+
+@pytest.mark.parametrize("threshold", [None, 0.5, -1, "natural"])
+def test_a_configuration_may_set_a_threshold(threshold):
+    cells = [{"datasets": ["tiny-bow"], "bases": ["random"]}]
+    assert check({"cells": cells}, "test")["threshold"] is None
+    assert check({"cells": cells, "threshold": threshold}, "test")["threshold"] == threshold
+    with pytest.raises(InvalidDocumentError, match="threshold"):
+        check({"cells": cells, "threshold": "high"}, "test")

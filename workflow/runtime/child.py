@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import faulthandler
 import importlib
+import importlib.util
 import json
 import os
 import signal
@@ -111,7 +112,7 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
                 reason = f"shard {number} of {len(parts)}: {part['reason']}"
                 return {"status": part["status"], "reason": reason}
         ok["shards_peak_mb"] = max(part["peak_mb"] for part in parts)
-        ok["peak_gpu_mb"] = max((part["peak_gpu_mb"] or 0.0 for part in parts)) or None
+        ok["peak_gpu_mb"] = max(part["peak_gpu_mb"] or 0.0 for part in parts) or None
         journal.phases["fit"] = {
             unit: sum(part["phases"]["fit"][unit] for part in parts) for unit in ("wall_s", "cpu_s")
         }
@@ -136,6 +137,7 @@ def _fit(
     journal: Journal,
     shard: tuple[int, int] | None = None,
 ) -> Model:
+    resources = {name: Path(path) for name, path in spec["resources"].items()}
     with journal.timed("fit"):
         return method.fit(
             train.observed(),
@@ -146,6 +148,7 @@ def _fit(
             checkpoint=Path(spec["checkpoint"]),
             clock=Clock(spec["wall_s"]),
             progress=journal.progress,
+            **({"resources": resources} if resources else {}),
         )
 
 
@@ -166,7 +169,7 @@ def _norms(model: Model, train: Split) -> np.ndarray:
 
 def _no_card(device: str) -> str | None:
     """Why a CUDA cell cannot start: only torch knows whether the card it was given works."""
-    if device != "cuda":
+    if device != "cuda" or importlib.util.find_spec("torch") is None:
         return None
     import torch
 

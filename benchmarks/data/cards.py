@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import importlib.util
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -71,9 +72,25 @@ class Embedding:
 
     def digest(self) -> str:
         """Changes when the vectors would; an encoder in a folder counts with its files."""
-        files = sorted(path for path in Path(self.encoder).rglob("*") if path.is_file())
-        about = [self.of, self.encoder, self.max_tokens, [_stamp(path) for path in files]]
+        about = [self.of, self.encoder, self.max_tokens, _stamps(Path(self.encoder))]
         return hashlib.sha256(json.dumps(about).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Where a pretrained encoder's files are: a folder, or one inside an installed package."""
+
+    folder: str
+    package: str | None = None
+    install: str = "saving it there"
+    """How to get it: the command that installs the package."""
+
+    def path(self) -> Path | None:
+        """The folder of the files; None where the package is not installed."""
+        if self.package is None:
+            return Path(self.folder)
+        spec = importlib.util.find_spec(self.package)
+        return Path(spec.origin).parent / self.folder if spec and spec.origin else None
 
 
 @dataclass(frozen=True)
@@ -97,6 +114,8 @@ class Card:
     """Where the labels alone are: ``of`` (a dataset of files), ``train``, ``test``."""
     embedding: Embedding | None = None
     """Of another dataset's texts, instead of sources."""
+    encoder: Encoder | None = None
+    """Of a pretrained encoder, instead of sources."""
 
     def digest(self) -> str:
         """Changes when what is prepared from the card would; notes and titles do not count.
@@ -106,6 +125,9 @@ class Card:
         about: list[Any] = [self.name, self.A, self.B, sorted(self.counts.items())]
         if self.embedding is not None:
             about.append(self.embedding.digest())
+        if self.encoder is not None:
+            folder = self.encoder.path()
+            about.append([str(folder), _stamps(folder) if folder else []])
         for source in self.sources:
             about.append([source.format, source.train, source.test, source.dev])
             about.append([dict(source.options), dict(source.counts)])
@@ -126,6 +148,10 @@ def local_paths(source: Source) -> list[str]:
         elif part is not None:
             found.extend(part.values())
     return found
+
+
+def _stamps(folder: Path) -> list[list[Any]]:
+    return [_stamp(path) for path in sorted(folder.rglob("*")) if path.is_file()]
 
 
 def _stamp(path: Path) -> list[Any]:
@@ -205,6 +231,7 @@ def _card(document: Mapping[str, Any], where: str) -> Card:
         reference=checked["reference"],
         label_matrices=checked.get("label_matrices"),
         embedding=Embedding(**checked["embed"]) if "embed" in checked else None,
+        encoder=Encoder(**checked["encoder"]) if "encoder" in checked else None,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import tempfile
@@ -28,7 +29,7 @@ from benchmarks.data.cards import (
     unknown_name,
 )
 from benchmarks.data.content import find
-from benchmarks.data.embed import embedded, forget
+from benchmarks.data.embed import embedded, forget, locate
 from benchmarks.data.errors import DataError, UnavailableError
 from benchmarks.data.fetch import Fetched, Patience, exclusive, fetch, git_blob, record
 from benchmarks.data.prepared import (
@@ -137,6 +138,8 @@ def prepare(
     cache = Path(cache) if cache is not None else folder.parent.parent / "downloads"
     if card.unavailable:
         raise UnavailableError(f"{card.name} cannot be had: {card.unavailable}")
+    if card.encoder is not None:
+        return _write_encoder(card, folder)
     failures: list[DataError] = []
     for source in _by_nearness(card.sources, mirror):
         try:
@@ -286,6 +289,19 @@ def _embed(card: Card, embedding: Embedding, texts: Path, folder: Path) -> None:
     own = {"name": card.name, "kind": card.kind, "source": source, "prepared_from": wanted}
     write(folder, made["train"], made["test"], {**own, **kept, **card.facts, **found})
     forget(scratch)
+
+
+def _write_encoder(card: Card, folder: Path) -> dict[str, Any]:
+    """Leave a ``meta.json`` that says where the encoder's files are, its width checked."""
+    files = locate(card)
+    config = json.loads((files / "config.json").read_text(encoding="utf-8"))
+    found = {"dimensions": config.get("hidden_size")}
+    _insist(card, found, card.counts)
+    about = {"format": FORMAT, "name": card.name, "kind": card.kind, **card.facts, **found}
+    meta = {**about, "folder": str(files), "prepared_from": f"{VERSION} {card.digest()}"}
+    with atomic_folder(folder) as temporary:
+        write_json(temporary / "meta.json", meta)
+    return meta
 
 
 def _insist(card: Card, found: Mapping[str, Any], wanted: Mapping[str, int]) -> None:

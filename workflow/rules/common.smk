@@ -1,4 +1,6 @@
 # Helpers of the rules: configuration, cells, digests. Rules declare, these functions decide.
+import re
+
 from snakemake.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.settings import ExecMode
 
@@ -10,6 +12,7 @@ from benchmarks.common.schema import InvalidDocumentError
 from benchmarks.papers.ranknet_taug.page import FIGURES as RANKNET_TAUG_FIGURES
 from benchmarks.records.cell import Cell
 from workflow.config import check, check_pairs, plan, swept
+from workflow.resources import announce, needed
 from workflow.runtime.devices import resolve
 from workflow.runtime.digest import code_digest
 from workflow.runtime.resume import before_execution, clear_after_kill
@@ -28,6 +31,7 @@ try:
     }
     if IS_MAIN:
         check_pairs(JOBS.values(), CONFIG_NAME, SETTINGS["misfits"])
+        announce(JOBS.values(), CARDS, CONFIG_NAME)
 except InvalidDocumentError as error:
     raise WorkflowError(str(error))
 
@@ -42,6 +46,11 @@ if IS_MAIN:
 
 PAPER_FOLDER = Path(ROOT, "benchmarks/papers")
 PAPERS = sorted(path.parent.name for path in PAPER_FOLDER.glob("*/paper.yaml"))
+# A pattern of the variants that are made from other cells; of none, one that nothing matches.
+ENSEMBLES = "|".join(
+    sorted({re.escape(cell.variant) for cell, job in JOBS.items() if job.members})
+)
+ENSEMBLES = f"(?:{ENSEMBLES})" if ENSEMBLES else "(?!)"
 CELL_FOLDER = "results/runs/{dataset}/{base}/{variant}/seed{seed}"
 
 
@@ -72,6 +81,19 @@ def get_shards(wildcards):
     of = get_job(wildcards).shards
     folder = CELL_FOLDER.format(**wildcards)
     return [f"{folder}/shards/{shard}of{of}" for shard in range(of)] if of > 1 else []
+
+
+def get_member_files(name):
+    def get(wildcards):
+        return [
+            f"results/runs/{cell.path}/{name}" for cell in get_job(wildcards).members
+        ]
+
+    return get
+
+
+def get_resources(wildcards):
+    return [f"results/data/{name}/meta.json" for name in needed(get_job(wildcards))]
 
 
 def get_budget(key):

@@ -7,6 +7,7 @@ supervisor explains. Compiling (warm_up), fit and predict are timed apart.
 from __future__ import annotations
 
 import faulthandler
+import importlib.util
 import json
 import os
 import signal
@@ -140,6 +141,7 @@ def _fit(
     clock: Clock,
     shard: tuple[int, int] | None = None,
 ) -> Model:
+    resources = {name: Path(path) for name, path in spec["resources"].items()}
     with journal.timed("fit"):
         return method.fit(
             train.observed(),
@@ -149,7 +151,7 @@ def _fit(
             shard=shard,
             checkpoint=Path(spec["checkpoint"]),
             clock=clock,
-            resources={name: Path(path) for name, path in spec.get("resources", {}).items()},
+            resources=resources,
             progress=journal.progress,
         )
 
@@ -170,7 +172,7 @@ def _norms(model: Model, train: Split) -> np.ndarray:
 
 def _no_card(device: str) -> str | None:
     """Why a CUDA cell cannot start: only torch knows whether the card it was given works."""
-    if device != "cuda":
+    if device != "cuda" or importlib.util.find_spec("torch") is None:
         return None
     import torch
 

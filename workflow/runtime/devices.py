@@ -70,7 +70,11 @@ def resolve(asked: str) -> str:
         return asked
     if cuda_cards():
         return "cuda"
-    return "mps" if sys.platform == "darwin" and os.uname().machine == "arm64" else "cpu"
+    return "mps" if _has_mps() else "cpu"
+
+
+def _has_mps() -> bool:
+    return sys.platform == "darwin" and os.uname().machine == "arm64"
 
 
 def lock_folder() -> Path:
@@ -86,6 +90,8 @@ def take(asked: str) -> Iterator[Granted]:
     is no such card.
     """
     device, _, number = resolve(asked).partition(":")
+    if device == "mps" and not _has_mps():
+        raise NoDeviceError("no MPS device here; set device: cpu in the budget")
     if device != "cuda":
         yield Granted(device)
         return

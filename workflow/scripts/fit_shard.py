@@ -15,4 +15,5 @@ run_shard(
     device=snakemake.resources.device,
     checkpoint=Path(snakemake.params.checkpoint),
     log=Path(snakemake.log[0]),
+    resources=[Path(path).parent for path in snakemake.input.get("resources", [])],
 )

@@ -23,4 +23,5 @@ run_cell(
     code=snakemake.params.code,
     log=Path(snakemake.log[0]),
     shards=[Path(path) for path in snakemake.input.get("shards", [])],
+    resources=[Path(path).parent for path in snakemake.input.get("resources", [])],
 )

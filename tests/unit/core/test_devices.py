@@ -109,9 +109,12 @@ def test_the_lock_dies_with_its_holder(cards, tmp_path):
         assert freed.card == "0"
 
 
-def test_a_missing_card_is_told_with_what_to_do(cards):
+def test_a_missing_card_is_told_with_what_to_do(cards, monkeypatch):
     cards("")
     with pytest.raises(NoDeviceError, match="no CUDA device here; set device: cpu"), take("cuda"):
+        raise AssertionError("unreachable")
+    monkeypatch.setattr(sys, "platform", "linux")
+    with pytest.raises(NoDeviceError, match="no MPS device here; set device: cpu"), take("mps"):
         raise AssertionError("unreachable")
     cards(TWO_CARDS)
     with pytest.raises(NoDeviceError, match="number 2 here; there are 2"), take("cuda:2"):

@@ -116,6 +116,20 @@ def read_matrix(
     return matrix
 
 
+def write_xc(
+    path: str | Path, bow: sparse.csr_matrix, labels: sparse.csr_matrix, value: str = ".9g"
+) -> None:
+    """Write a file in XC format; nine digits are enough to read every float32 back as it was."""
+    with Path(path).open("w", encoding="ascii") as file:
+        file.write(f"{bow.shape[0]} {bow.shape[1]} {labels.shape[1]}\n")
+        for row in range(bow.shape[0]):
+            own = labels.indices[labels.indptr[row] : labels.indptr[row + 1]]
+            span = slice(bow.indptr[row], bow.indptr[row + 1])
+            pairs = zip(bow.indices[span].tolist(), bow.data[span].tolist(), strict=True)
+            file.write(",".join(map(str, own)) + "".join(f" {j}:{v:{value}}" for j, v in pairs))
+            file.write("\n")
+
+
 def _read(
     path: Path,
     with_labels: bool,

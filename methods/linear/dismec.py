@@ -116,11 +116,11 @@ class DiSMEC(Method):
         return digest.hexdigest()[:16]
 
     def cost(self, meta: Mapping[str, Any]) -> Cost | None:
-        """Linear in labels and non-zeros; 200 words a document where the data do not say."""
+        """Linear in labels and non-zeros; 200 words per document where the data do not say."""
         if not meta.get("n_features"):
             return None
         n, features, labels = meta["n_train"], meta["n_features"], meta["n_labels"]
-        nonzeros = n * float(meta.get("nonzeros_per_row", 200.0))
+        nonzeros = n * float(meta.get("features_per_train_document", 200.0))
         seconds = labels * (LABEL_SECONDS + NONZERO_SECONDS * nonzeros)
         model_mb = labels * min(features, 5000) * 8 / 2**20
         return Cost(seconds, nonzeros * 16 / 2**20 + self.memory_mb + 2 * model_mb)

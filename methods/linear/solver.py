@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from methods.linear.kernels import copy_rows
+from methods._kernels.rows import copy_rows
 from methods.linear.newton import ACTIVE, GAP, OBJECTIVE, PRODUCTS, REPORT, ROUNDS, train_labels
 
 DEFAULT_TOL = 1e-3

@@ -58,6 +58,7 @@ class NapkinXC(Method):
 
     name = "napkinXC-BR"
     package = "napkinxc"
+    extra = "peers"
     seedable = False
 
     def __init__(self, C: float = 1.0, eps: float = 0.1, prune: float = 0.01) -> None:

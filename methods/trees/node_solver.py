@@ -18,7 +18,8 @@ from numba import njit
 from scipy import sparse
 
 from methods._kernels.random import shuffle, stream
-from methods.trees.node_problem import gather_rows, positives_of
+from methods._kernels.rows import gather_scaled
+from methods.trees.node_problem import positives_of
 
 BLOCK = 128
 """Classifiers trained side by side: a whole leaf of Parabel's."""
@@ -341,7 +342,7 @@ def train_node(
     )
     rows = np.unique(documents)
     pos_rows = np.searchsorted(rows, documents)
-    features, indptr, columns, values = gather_rows(
+    features, indptr, columns, values = gather_scaled(
         X.indptr, X.indices, X.data, scales, rows, X.shape[1], np.float32(settings.bias)
     )
     diag = (0.5 / (settings.C * factors)).astype(np.float32)

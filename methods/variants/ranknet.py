@@ -20,6 +20,7 @@ from scipy import sparse
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
 from methods._kernels.random import stream
+from methods._kernels.topk import reordered
 from methods.interface import FitContext, Method, Model, Variant
 from methods.variants import ranknet_core as core
 from methods.variants.applied import Changed
@@ -39,17 +40,6 @@ def as_probability(top: TopK, link: str) -> np.ndarray:
     if link == "hinge" or (link == "auto" and (scores < 0).any()):
         scores = np.exp(-(np.maximum(0.0, 1.0 - scores) ** 2))
     return np.where(real, scores, 0.0)
-
-
-def reordered(indices: np.ndarray, scores: np.ndarray, k: int) -> TopK:
-    """Candidates in the order of new scores, ties to the lower label, the best k of them."""
-    new = np.where(indices >= 0, scores, -np.inf).astype(np.float32)
-    order = np.lexsort((indices, -new))[:, :k]
-    top = TopK.empty(len(indices), k)
-    width = order.shape[1]
-    top.indices[:, :width] = np.take_along_axis(indices, order, axis=1)
-    top.scores[:, :width] = np.take_along_axis(new, order, axis=1)
-    return top
 
 
 class Reranker(Model):

@@ -17,8 +17,9 @@ from benchmarks.data.split import Split
 from benchmarks.evaluation.metrics import score
 from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B
 from benchmarks.evaluation.topk import TopK
+from methods._kernels.topk import reordered
 from methods.interface import FitContext, Method, Model
-from methods.variants.ranknet import NetworkModel, RankNet, RerankVariant, reordered
+from methods.variants.ranknet import NetworkModel, RankNet, RerankVariant
 
 GRID: dict[str, tuple[Any, ...]] = {
     "neighbours": (0, 10),

@@ -22,10 +22,10 @@ from scipy import sparse
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
 from methods._kernels.random import below, next_uint64, stream, uniform
+from methods._kernels.topk import reordered
 from methods.interface import FitContext, Method, Model, Variant
 from methods.variants.applied import Changed
 from methods.variants.nested_model import load_inner, save_inner
-from methods.variants.ranknet import reordered
 
 ROWS_AT_ONCE = 4096
 

@@ -1,16 +1,20 @@
 """The protocol: hooks, the validation split and resources reach the method that asks for them."""
 
+import re
+
 import numpy as np
 import pytest
 
 from benchmarks.data import load
+from benchmarks.data.prepare import ensure
+from benchmarks.data.prepared import read_meta
 from methods.controls import Popularity
 from methods.holdout import hold_out
 from methods.hooks import Hooks
 from methods.hooks.batch_mixer import BatchMixer
 from methods.hooks.loss_weights import LabelWeights
 from methods.hooks.regulariser import Regulariser
-from methods.interface import Variant
+from methods.interface import Resources, Variant
 from methods.registry import get
 
 
@@ -102,6 +106,32 @@ def test_hooks_of_one_kind_are_joined_in_order():
     assert mixed.tolist() == [24]  # (3 * 2 + 1) * 2 + 10
     second = hooks.of_labels(np.array([1])).find(LabelWeights)
     assert second.positive.tolist() == [9.0]
+
+
+@pytest.mark.parametrize(
+    ("extra", "advice"), [("text", "'tailtables[text]'"), ("", "no_such_package")]
+)
+def test_a_missing_package_is_answered_with_the_extra_that_has_it(extra, advice):
+    class Deep(Popularity):
+        name = "deep"
+        package = "no_such_package"
+
+    Deep.extra = extra
+    expected = f"deep needs the package no_such_package: pip install {advice}"
+    assert Deep().skip({"inputs": ["bow"]}, Resources()) == expected
+
+
+def test_methods_read_facts_that_prepared_datasets_have(root, tmp_path):
+    """A key that nothing writes would silently leave a law with its default."""
+    written = read_meta(ensure("tiny-bow", tmp_path))
+    sources = [path.read_text() for path in (root / "methods").rglob("*.py")]
+    read = {key for text in sources for key in re.findall(r'meta(?:\.get\(|\[)"(\w+)"', text)}
+    assert "features_per_train_document" in read
+    assert read <= written.keys()
+    dismec = get("DiSMEC")
+    costs = [dismec.cost({**written, "features_per_train_document": n}) for n in (10.0, 1000.0)]
+    assert costs[0].seconds < costs[1].seconds
+    assert costs[0].megabytes < costs[1].megabytes
 
 
 def test_regularisers_add_up():

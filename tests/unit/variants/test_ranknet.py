@@ -11,10 +11,11 @@ from benchmarks.evaluation.propensity import inverse_propensity
 from benchmarks.evaluation.topk import TopK
 from methods import get
 from methods._kernels.random import stream
+from methods._kernels.topk import reordered
 from methods.interface import FitContext
 from methods.registry import MisfitError
 from methods.variants import ranknet_core as core
-from methods.variants.ranknet import NetworkModel, RankNet, SimpleModel, as_probability, reordered
+from methods.variants.ranknet import NetworkModel, RankNet, SimpleModel, as_probability
 from tests.unit.trees.test_label_trees import corpus
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 
 import numpy as np
@@ -142,19 +141,6 @@ def test_every_printed_statistic_is_one_that_preparation_counts(name, written_fa
     assert len(statistics) > 0
     assert set(statistics.our_metric) <= written_facts
     assert set(statistics.our_dataset) <= set(all_cards())
-
-
-def test_the_machinery_names_no_paper_and_no_method():
-    """What belongs to one paper is in its folder."""
-    names = {*paper_folders(), *BASES, *VARIANTS, *all_cards()}
-    folders = (papers.FOLDER, papers.FOLDER / "audit", papers.FOLDER.parent / "records")
-    modules = [path for folder in folders for path in folder.glob("*.py")]
-    assert len(modules) > 10
-    for path in modules:
-        words = {
-            n.value for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Constant)
-        }
-        assert not words & names, path
 
 
 def test_cards_and_papers_call_the_datasets_alike():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.records.cell import Cell
 from methods.registry import PLAIN, VARIANTS
+from methods.variants.ensemble import Ensemble
 
 if TYPE_CHECKING:
     from workflow.config import Job
@@ -27,7 +28,7 @@ def with_members(jobs: dict[Cell, Job]) -> dict[Cell, Job]:
         if job.variants and job.variants[-1].target == VARIANTS["ensemble"]:
             inner = job.variants[:-1]
             below = job.cell.variant.partition("+")[2] if inner else PLAIN
-            for seed in job.variants[-1].build().seeds(job.cell.seed):
+            for seed in job.variants[-1].build(Ensemble).seeds(job.cell.seed):
                 cell = replace(job.cell, variant=below, seed=seed)
                 add(jobs.get(cell, replace(job, cell=cell, variants=inner)))
                 members.append(cell)

@@ -93,13 +93,13 @@ class Ensembled(Changed[Ensemble]):
         """One for each member."""
         return self._change.members
 
-    def _fit(self, train: Split, context: FitContext) -> EnsembleModel:
+    def fit_in(self, train: Split, context: FitContext) -> EnsembleModel:
         models = []
         for seed in self._change.seeds(context.seed):
             folder = context.checkpoint and context.checkpoint / f"member{seed}"
             if folder is not None:
                 folder.mkdir(exist_ok=True)
-            models.append(self._base._fit(train, replace(context, seed=seed, checkpoint=folder)))
+            models.append(self._base.fit_in(train, replace(context, seed=seed, checkpoint=folder)))
         return EnsembleModel(models)
 
 

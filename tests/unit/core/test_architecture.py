@@ -65,13 +65,10 @@ def read_sources():
 
 
 def rooms_on_disk():
-    """Folders of the three packages, other than caches."""
-    return {
-        path.relative_to(ROOT).as_posix()
-        for package in RANK
-        for path in (ROOT / package).iterdir()
-        if path.is_dir() and path.name != "__pycache__"
-    }
+    """Folders of the three packages that hold anything other than caches."""
+    files = [path.relative_to(ROOT) for name in RANK for path in (ROOT / name).rglob("*.*")]
+    kept = [path for path in files if "__pycache__" not in path.parts]
+    return {"/".join(path.parts[:2]) for path in kept if len(path.parts) > 2}
 
 
 def import_table(sources):

@@ -19,6 +19,8 @@ from benchmarks.data.prepare import ensure, ensure_or_record
 from benchmarks.data.prepared import open_prepared, read_meta
 from benchmarks.data.split import Inputs, Split
 
+pytestmark = pytest.mark.slow  # runs an encoder
+
 MINILM = "all-MiniLM-L6-v2"
 TEXTS = [
     "The council adopted a regulation on the common market in cereals.",
@@ -71,7 +73,6 @@ def by_hand(texts: list[str], max_tokens: int) -> np.ndarray:
     return np.array(rows)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("max_tokens", [8, 128])
 def test_vectors_are_those_of_the_encoder_run_by_hand(max_tokens: int) -> None:
     vectors = encode(TEXTS, encoder_folder(MINILM), max_tokens, jobs=1)
@@ -79,7 +80,6 @@ def test_vectors_are_those_of_the_encoder_run_by_hand(max_tokens: int) -> None:
     np.testing.assert_allclose(vectors, by_hand(TEXTS, max_tokens), atol=2e-6)
 
 
-@pytest.mark.slow
 def test_the_number_of_cores_does_not_matter() -> None:
     one, two = (encode(TEXTS, encoder_folder(MINILM), 16, jobs=jobs) for jobs in (1, 2))
     np.testing.assert_array_equal(one, two)

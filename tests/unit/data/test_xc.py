@@ -282,3 +282,12 @@ def test_fuzz_against_the_plain_reader(
             read_xc(path)
     else:
         assert_same(path, content)
+
+
+def test_numbers_of_any_length_are_read_whole(tmp_path: Path) -> None:
+    """Sixty zeros before the digits that matter, and an exponent after as many digits."""
+    path = tmp_path / "long.txt"
+    path.write_text(f"1 2 1\n0 0:0.{'0' * 70}1e72 1:{'1' * 70}e-69\n")
+    bow = read_xc(path).inputs.bow
+    assert bow is not None
+    assert bow.data.tolist() == [10.0, np.float32(float("1" * 70 + "e-69"))]

@@ -86,7 +86,7 @@ def matrix(rows: Sequence[Sequence[int]], width: int) -> sparse.csr_matrix:
 
 
 def bow(matrix: sparse.csr_matrix | None) -> sparse.csr_matrix:
-    """A bag of words that is known to be there."""
+    """The bag of words, for formats that always have one."""
     assert matrix is not None
     return matrix
 

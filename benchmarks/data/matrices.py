@@ -105,7 +105,7 @@ def positives(matrix: sparse.csr_matrix, where: str | Path) -> sparse.csr_matrix
 
 
 def check_content(content: Content) -> None:
-    """Refuse splits whose matrices a method could not take: the last word for every format."""
+    """Raise :class:`DataError` unless the matrices of all splits are sound; for every format."""
     for split, part in content.splits.items():
         if part.labels.shape[0] == 0:
             raise DataError(f"{split}: there are no documents")

@@ -48,7 +48,7 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Source:
-    """One whole way to a dataset: files to fetch and how to read what is in them."""
+    """All that one origin of a dataset needs: files to fetch and how to read them."""
 
     id: str
     files: tuple[RemoteFile, ...]
@@ -68,7 +68,7 @@ class Embedding:
     of: str
     encoder: str
     max_tokens: int
-    """Word pieces read of a text. MiniLM was trained on 128, and time grows with them."""
+    """Word pieces read per text. MiniLM was trained on 128, and time grows with them."""
 
     def digest(self) -> str:
         """Changes when the vectors would; an encoder in a folder counts with its files."""
@@ -104,7 +104,7 @@ class Card:
     counts: Mapping[str, int]
     sources: tuple[Source, ...]
     facts: Mapping[str, Any]
-    """Title, homepage, licence, citation, notes, as far as given."""
+    """Those of title, homepage, licence, citation and notes that the card gives."""
     aliases: Mapping[str, list[str]]
     subset_of: str | None = None
     unavailable: str | None = None
@@ -180,7 +180,7 @@ def load_card(name: str, user: Mapping[str, Mapping[str, Any]] | None = None) ->
 
 
 def unknown_name(name: str, known: Iterable[str]) -> UnknownNameError:
-    """The error for a name that is no dataset's."""
+    """The error for an unknown dataset, with the nearest known names."""
     names = sorted(known, key=str.lower)
     folded = {other.lower(): other for other in names}
     near = [folded[n] for n in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]

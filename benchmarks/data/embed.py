@@ -1,8 +1,8 @@
 """Dense features: a sentence encoder's vectors of the texts beside the bag of words.
 
 The RankNet+Taug paper's dense input is X-Transformer's: tf-idf and the vector of a fine-tuned
-XLNet, side by side. Where its files are unavailable, another encoder stands in for it under its
-own name, and is not fine-tuned.
+XLNet, side by side. Its weights are not available everywhere; another encoder, not fine-tuned,
+stands in for it under its own name.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Fetched:
-    """A file that is what it should be, as far as anyone knows."""
+    """A file whose size and checksum are those of its card, as far as the card knows them."""
 
     path: Path
     sha256: str
@@ -191,7 +191,7 @@ def _is_page(start: bytes, name: str) -> bool:
 
 @dataclass(frozen=True)
 class _Download:
-    """One file on its way from one address; ``notes`` say what the part is a part of."""
+    """One download; ``notes`` say from where, and of which version, the part is."""
 
     file: RemoteFile
     url: str
@@ -201,7 +201,7 @@ class _Download:
     notes: Path
 
     def validator(self) -> str | None:
-        """What the server called the version that the part belongs to."""
+        """The server's tag of the version that the part belongs to."""
         value = json.loads(self.notes.read_text(encoding="utf-8"))["validator"]
         return None if value is None else str(value)
 

@@ -103,9 +103,9 @@ def ensure_or_record(
     cards: Mapping[str, Mapping[str, Any]] | None = None,
     code: str | None = None,
 ) -> None:
-    """:func:`ensure`, but a dataset that cannot be had leaves a record of the reason.
+    """:func:`ensure`, but an unavailable dataset leaves a record of the reason.
 
-    Data that can be had and are wrong are still an error.
+    Data that are there and wrong are still an error.
     """
     try:
         ensure(name, root, mirror, cards, code=code)
@@ -137,7 +137,7 @@ def prepare(
     folder = Path(folder)
     cache = Path(cache) if cache is not None else folder.parent.parent / "downloads"
     if card.unavailable:
-        raise UnavailableError(f"{card.name} cannot be had: {card.unavailable}")
+        raise UnavailableError(f"{card.name} is unavailable: {card.unavailable}")
     if card.encoder is not None:
         return _write_encoder(card, folder)
     failures: list[DataError] = []
@@ -158,7 +158,7 @@ def status(
     cards: Mapping[str, Mapping[str, Any]] | None = None,
     patience: Patience | None = None,
 ) -> dict[str, Any]:
-    """Prepare a dataset if it can be had, and record that it is there, or what is missing.
+    """Prepare a dataset if it is available; returns what is there, or what is missing.
 
     Keys: dataset, status (``ready``, ``unavailable`` or ``error``), reason, counts.
     """
@@ -221,7 +221,7 @@ def _prepare_from(
 
 
 def _set_aside(fetched: list[tuple[RemoteFile, Fetched]], cache: Path) -> None:
-    """A file whose checksum nobody knows and that proved bad must not be taken again."""
+    """Rename bad files without a known checksum, so that they are not used again."""
     for file, found in fetched:
         if not file.checksum_known and found.path.parent == cache:
             found.path.replace(cache / f"{file.name}.rejected")
@@ -269,7 +269,7 @@ def _write(
 
 
 def _embed(card: Card, embedding: Embedding, texts: Path, folder: Path) -> None:
-    """Prepare a dataset that is another one with its texts' vectors, unless it is ready."""
+    """Prepare another dataset's bag of words with its texts' vectors, unless it is ready."""
     about = read_meta(texts)
     wanted = f"{VERSION} {card.digest()} {about['checksum']}"
     if _is_ready(folder, wanted):
@@ -327,7 +327,7 @@ def _write_files(
     _insist(card, found, wanted)
     meta = {**about, **found}
     with atomic_folder(folder) as temporary:
-        # An archive's own top folder says nothing that the dataset's name does not.
+        # The archive's top folder is left out: the dataset's name stands for it.
         tops = list(root.iterdir())
         start = tops[0] if len(tops) == 1 and tops[0].is_dir() else root
         shutil.copytree(start, temporary, dirs_exist_ok=True)
@@ -358,7 +358,7 @@ def _splits(source: Source, root: Path) -> tuple[Split, Split, dict[str, Split],
     }
     files = {}
     if content.label_names is not None:
-        # One name a line: a name's own line ends would shift the rest.
+        # One name per line: line ends within a name would shift the rest.
         files["labels.txt"] = "\n".join(" ".join(n.split()) for n in content.label_names) + "\n"
     train, test = splits.pop("train"), splits.pop("test")
     return train, test, splits, files
@@ -378,7 +378,7 @@ def _tfidf(texts: list[list[str]], settings: Mapping[str, Any]) -> list[sparse.c
 
 @contextmanager
 def _made_with(code: str | None, folder: Path) -> Iterator[None]:
-    """Drop a folder that other code made; note beside what is there which code made it."""
+    """Remove a folder that other code made; write a note of the code beside a new one."""
     note = folder / "code.txt"
     if code is not None and note.exists() and note.read_text(encoding="utf-8") != code:
         shutil.rmtree(folder)

@@ -139,14 +139,14 @@ def read_meta(folder: str | Path) -> dict[str, Any]:
 
 
 def write_unavailable(folder: str | Path, name: str, reason: str) -> None:
-    """Record in a dataset's place that it could not be had, and why."""
+    """Record in a dataset's folder that it is unavailable, and why."""
     with atomic_folder(folder) as temporary:
         facts = {"format": FORMAT, "name": name, "unavailable": reason, "checksum": "none"}
         write_json(temporary / "meta.json", facts)
 
 
 def forget_unavailable(root: str | Path) -> None:
-    """Remove such records below a folder, so that the datasets are looked for again."""
+    """Remove the records of unavailable datasets, so that they are looked for again."""
     for path in Path(root).glob("*/meta.json"):
         if json.loads(path.read_text(encoding="utf-8")).get("unavailable"):
             shutil.rmtree(path.parent)

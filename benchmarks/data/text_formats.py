@@ -11,6 +11,7 @@ from typing import Any
 from benchmarks.data.cards import Part
 from benchmarks.data.content import Content, Parts, find, lines, matrix, open_text, some_paths
 from benchmarks.data.errors import DataError, FormatError
+from benchmarks.data.matrices import COLUMN_LIMITS
 
 
 def read_jsonl(parts: Mapping[str, Part], options: Mapping[str, Any], root: Path) -> Content:
@@ -80,7 +81,7 @@ def _json_documents(path: Path) -> Iterable[tuple[Path, int, Any]]:
             empty = False
             try:
                 yield file, number, json.loads(line)
-            except json.JSONDecodeError as error:
+            except (ValueError, RecursionError) as error:  # also integers of thousands of digits
                 raise FormatError(
                     file, number, f"not JSON ({error})", "Write one JSON object on each line."
                 ) from error
@@ -133,8 +134,9 @@ def _by_number(
         numbered = {s: [[int(v) for v in own] for own in rows] for s, rows in labels.items()}
     except ValueError as error:
         raise DataError(f"label_ids is set, but a label is no number: {error}") from error
-    largest = max((v for rows in numbered.values() for own in rows for v in own), default=-1)
-    width = options.get("n_labels", largest + 1)
-    if largest >= width:
-        raise DataError(f"label {largest} does not fit n_labels: {width}; ids count from 0")
+    used = {v for rows in numbered.values() for own in rows for v in own}
+    width = options.get("n_labels", max(used, default=-1) + 1)
+    wrong = [label for label in used if not 0 <= label < min(width, COLUMN_LIMITS["labels"])]
+    if wrong:
+        raise DataError(f"label {max(wrong)} does not fit n_labels: {width}; ids count from 0")
     return Content({s: Parts(matrix(r, width), texts=texts[s]) for s, r in numbered.items()})

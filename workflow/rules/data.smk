@@ -20,7 +20,7 @@ rule prepare:
         "../scripts/prepare.py"
 
 
-# Never fails: a dataset that cannot be had is a record that says what is missing. `datasets`
+# Never fails: an unavailable dataset is a record that says what is missing. `datasets`
 # joins the records into results/data/status.json and removes them, so that it looks every time.
 rule dataset_status:
     output:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from benchmarks.records.cell import Cell
-from methods.interface import Variant
 from methods.registry import PLAIN, VARIANTS
 from methods.variants.ensemble import Ensemble
 
@@ -29,7 +28,7 @@ def with_members(jobs: dict[Cell, Job]) -> dict[Cell, Job]:
         if job.variants and job.variants[-1].target == VARIANTS["ensemble"]:
             inner = job.variants[:-1]
             below = job.cell.variant.partition("+")[2] if inner else PLAIN
-            ensemble = job.variants[-1].build(Variant)
+            ensemble = job.variants[-1].build(Ensemble)
             assert isinstance(ensemble, Ensemble)
             for seed in ensemble.seeds(job.cell.seed):
                 cell = replace(job.cell, variant=below, seed=seed)

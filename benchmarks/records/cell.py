@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+PLAIN = "plain"
+"""The variant of a cell that leaves its base as it is."""
+
 
 @dataclass(frozen=True)
 class Cell:

@@ -11,9 +11,9 @@ import pandas as pd
 from benchmarks.common.atomic import atomic_path
 from benchmarks.evaluation.metrics import Evaluation
 from benchmarks.evaluation.statistics import SUMMARY_NAMES, bootstrap, holm, paired_bootstrap
+from benchmarks.records.cell import PLAIN
 from benchmarks.records.cells import KEY
 
-PLAIN = "plain"
 COLUMNS = [
     *KEY,
     "metric",

@@ -14,4 +14,5 @@ with logged(snakemake.log[0]):
         snakemake.output.page,
         runs=pd.read_csv(snakemake.input.runs),
         facts=prepared_facts("results"),
+        papers=snakemake.params.papers,
     )

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-import jinja2
 import pandas as pd
 
 from benchmarks.common.atomic import atomic_path, write_text
@@ -24,8 +23,7 @@ from benchmarks.papers.audit.across import (
 from benchmarks.papers.audit.propensity import check_ps_level, check_ps_position, check_ps_span
 from benchmarks.papers.audit.within import OK, VERDICTS, Finding, check_all
 from benchmarks.papers.spec import Folders, Paper, load_papers
-
-TEMPLATES = Path(__file__).parents[2] / "render" / "templates"
+from benchmarks.render import page
 
 MEANING = {
     "impossible": "no set of predictions can give these figures",
@@ -66,12 +64,6 @@ def write_audit(
 
 def render_page(frame: pd.DataFrame, papers: Sequence[Paper]) -> str:
     """A standalone HTML page of what was found and how much was checked."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     sections = []
     for paper in papers:
         mine = frame[frame["paper"] == paper.id]
@@ -100,7 +92,8 @@ def render_page(frame: pd.DataFrame, papers: Sequence[Paper]) -> str:
         .reset_index()
         .to_dict("records")
     )
-    return environment.get_template("audit.html.j2").render(
+    return page.render_page(
+        "audit",
         sections=sections,
         meaning=MEANING,
         verdicts=[v for v in VERDICTS if v != OK],

@@ -248,5 +248,5 @@ def test_tally_and_page(tmp_path):
     assert counts.loc["figure", list(OUTCOMES)].sum() == 477
     assert len(pd.read_csv(tmp_path / "c.csv")) == len(frame)
     page = (tmp_path / "c.html").read_text()
-    assert "6 of 6 measured figures reproduced; 6 of 168 measured" in page
+    assert "6 of 6 measured values reproduced; 6 of 168 measured" in page
     assert page == render_comparison(load_paper("ranknet_taug"), frame)

@@ -131,7 +131,7 @@ def conventions_used(extra: Folders | None = None) -> list[str]:
 def _read_spec(folder: Path) -> Mapping[str, Any]:
     path = folder / SPEC
     if not path.exists():
-        raise InvalidDocumentError(f"{folder} holds no {SPEC}, so it is not the folder of a paper")
+        raise InvalidDocumentError(f"{folder} holds no {SPEC}: write one, or mend the path")
     spec: Mapping[str, Any] = validate(load_yaml(path), FOLDER / "paper.schema.yaml", str(path))
     return spec
 

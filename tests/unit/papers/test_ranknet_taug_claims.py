@@ -134,7 +134,9 @@ def test_every_artefact_is_written_whatever_the_run_has(tmp_path, monkeypatch, r
     results = Results(settings=SETTINGS)
     results.cells, results.intervals = cells(), intervals(**{"PSP@1": (1.0, 3.0)})
     results.norms = norms({"plain": 1.0, **dict.fromkeys(SETTINGS, 2.0)})
-    results.predicted = results.norms[["dataset", "base", "variant", "label"]].assign(times=results.norms["label"])
+    results.predicted = results.norms[["dataset", "base", "variant", "label"]].assign(
+        times=results.norms["label"]
+    )
     if run == "empty":
         results.settings = {}
         for name in ("cells", "intervals", "norms", "predicted"):

@@ -1,7 +1,8 @@
 """What a paper's folder declares to be drawn from a run: its tables and figures.
 
 ``papers/<id>/artefacts.py`` holds ``ARTEFACTS``, a tuple of :class:`Artefact`. The workflow makes
-their files and the report shows them; nothing else has to name the paper.
+their files and the report shows them; nothing else has to name the paper. Its tables of datasets
+(``role: statistics`` in paper.yaml) need no declaration.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Literal
 
 from benchmarks.common.atomic import write_text
 from benchmarks.papers import dataset_counts
-from benchmarks.papers.spec import FOLDER, Folders, paper_folders
+from benchmarks.papers.spec import Folders, Paper, load_paper, paper_folders
 from benchmarks.records.results import Results
 from benchmarks.render.figure import FIGURE_FORMATS, Figure, write_figure
 from benchmarks.render.report import Section
@@ -65,18 +66,6 @@ class Artefact:
         return [f"results/tables/{self.name}.{suffix}" for suffix in reversed(TABLE_FORMATS)]
 
 
-def dataset_table(paper: str) -> Artefact:
-    """A paper's table of datasets, checked against the data."""
-    return Artefact(
-        f"datasets_{paper}",
-        "",
-        lambda results: dataset_counts.table(paper, results.data),
-        needs=("data",),
-        section=DATASETS,
-        fold="The papers' dataset tables, checked",
-    )
-
-
 GENERAL = (
     Artefact(
         "datasets",
@@ -90,19 +79,39 @@ GENERAL = (
 
 
 def artefacts_of(paper: str, extra: Folders | None = None) -> tuple[Artefact, ...]:
-    """What a paper's ``artefacts.py`` declares, if it has one; for no paper, what is general.
+    """What a paper declares, and its tables of datasets; for no paper, what is general.
 
     ``extra`` are the folders of the user's own papers.
     """
-    folder = Path((extra or {}).get(paper, FOLDER / paper)).resolve()
-    if not paper or not (folder / "artefacts.py").exists():
-        return () if paper else GENERAL
+    if not paper:
+        return GENERAL
+    loaded = load_paper(paper, extra)
+    folder = paper_folders(extra)[paper]
+    tables = dataset_tables(loaded)
+    if not (folder / "artefacts.py").exists():
+        return tables
     name = f"benchmarks.papers.{paper}"
     if extra and paper in extra:  # importable as ours are, wherever the folder is
         package = sys.modules.setdefault(name, ModuleType(name))
         package.__path__ = [str(folder)]
-    found: tuple[Artefact, ...] = import_module(f"{name}.artefacts").ARTEFACTS
-    return found
+    declared: tuple[Artefact, ...] = import_module(f"{name}.artefacts").ARTEFACTS
+    return (*tables, *declared)
+
+
+def dataset_tables(paper: Paper) -> tuple[Artefact, ...]:
+    """The paper's printed facts of datasets, if any, checked against the data."""
+    if all(table["role"] != "statistics" for table in paper.spec["tables"]):
+        return ()
+    return (
+        Artefact(
+            f"datasets_{paper.id}",
+            "",
+            lambda results: dataset_counts.table(paper, results.data),
+            needs=("data",),
+            section=DATASETS,
+            fold="The papers' dataset tables, checked",
+        ),
+    )
 
 
 def all_artefacts(extra: Folders | None = None) -> dict[str, tuple[Artefact, ...]]:

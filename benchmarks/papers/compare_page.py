@@ -11,9 +11,9 @@ import pandas as pd
 
 from benchmarks.common.atomic import atomic_path, write_text
 from benchmarks.papers.compare import Facts, compare
+from benchmarks.papers.measurements import Instances
 from benchmarks.papers.spec import Folders, Paper, load_paper
 from benchmarks.papers.verdicts import MEASURED, OUTCOMES, REPRODUCED
-from benchmarks.records.lookup import Instances
 from benchmarks.render.page import render_page
 
 
@@ -39,7 +39,7 @@ def write_comparison(
 
 def render_comparison(paper: Paper, frame: pd.DataFrame) -> str:
     """Each table as printed, with our value and the verdict in every cell."""
-    values = frame[frame["kind"] != "claim"]
+    values = frame[frame["kind"] == "value"]
     abouts = {table["table"]: table["about"] for table in paper.spec["tables"]}
     tables = []
     for number, part in values.groupby("table", sort=False):

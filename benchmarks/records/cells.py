@@ -1,4 +1,4 @@
-"""All cells of a run in two frames: what was measured, and how the runs went."""
+"""All cells of a run in two frames: what was measured (cells.csv), how it went (runs.csv)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 
 import pandas as pd
 
+from benchmarks.common.atomic import write_csv
 from benchmarks.evaluation.conventions import DEFAULT
+from benchmarks.records.cell import KEY, METRICS, RECORD
 
-KEY = ["dataset", "base", "variant", "seed"]
 CELL_COLUMNS = [
     *KEY,
     "status",
@@ -33,15 +34,15 @@ PS_ESTIMATE = "ps-estimate"
 
 
 def collect(folders: Iterable[str | Path]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """``cells`` (a row a measured value, or one row for a cell without any) and ``runs``.
+    """``cells`` (a row per measured value, or one row for a cell without any) and ``runs``.
 
     ``cells`` holds nothing that differs between two runs of the same code on the same data:
     times, memory and machines are in ``runs``.
     """
     measured, records = [], []
     for folder in map(Path, folders):
-        record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        metrics = pd.read_csv(folder / "metrics.csv", dtype={"k": "Int64"})
+        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        metrics = pd.read_csv(folder / METRICS, dtype={"k": "Int64"})
         if metrics.empty:
             metrics = pd.DataFrame([{}])
         for position, column in enumerate([*KEY, "status", "reason"]):
@@ -54,9 +55,24 @@ def collect(folders: Iterable[str | Path]) -> tuple[pd.DataFrame, pd.DataFrame]:
     return cells, pd.DataFrame(records)
 
 
+def write_cells(cells: pd.DataFrame, path: str | Path) -> None:
+    """Write ``results/cells.csv``."""
+    write_csv(path, cells)
+
+
 def read_cells(path: str | Path) -> pd.DataFrame:
     """``results/cells.csv`` as it was collected."""
     return pd.read_csv(path, dtype={"k": "Int64", "reason": "string"}, keep_default_na=True)
+
+
+def write_runs(runs: pd.DataFrame, path: str | Path) -> None:
+    """Write ``results/runs.csv``."""
+    write_csv(path, runs)
+
+
+def read_runs(path: str | Path) -> pd.DataFrame:
+    """``results/runs.csv``: one row per cell, with status, times, memory and budget."""
+    return pd.read_csv(path)
 
 
 def metric_names(cells: pd.DataFrame) -> pd.Series:

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.data.prepared import open_prepared, read_meta
+from benchmarks.data.prepared import open_prepared, prepared_names
 from benchmarks.data.split import Split
-from benchmarks.records.cell import Cell
-from benchmarks.records.cells import KEY, read_cells
+from benchmarks.records.cell import NORMS, PREDICTIONS, Cell, Setup
+from benchmarks.records.cells import read_cells, read_runs
+from benchmarks.records.intervals import read_intervals
 
-METHOD = KEY[:3]
+METHOD = list(Setup._fields)
 """The columns that name a method on a dataset, seeds aside."""
 
 
@@ -47,25 +48,17 @@ class Results:
     @cached_property
     def intervals(self) -> pd.DataFrame:
         """``intervals.csv``: one row per cell and metric."""
-        return pd.read_csv(self.folder / "intervals.csv")
+        return read_intervals(self.folder / "intervals.csv")
 
     @cached_property
     def runs(self) -> pd.DataFrame:
         """``runs.csv``: one row per cell, with its time and memory."""
-        return pd.read_csv(self.folder / "runs.csv")
+        return read_runs(self.folder / "runs.csv")
 
     @cached_property
     def training(self) -> dict[str, Split]:
-        """The training split of every prepared dataset with labels, by name.
-
-        Vectors have no training documents and unavailable datasets no facts at all; a folder of
-        an earlier version that lacks some is made again when a run asks for it.
-        """
-        folders = sorted(path.parent for path in self.data.glob("*/meta.json"))
-        ready = [
-            folder for folder in folders if {"n_train", "duplicates"} <= set(read_meta(folder))
-        ]
-        return {folder.name: open_prepared(folder)[0] for folder in ready}
+        """The training split of every prepared dataset with labels, by name."""
+        return {name: open_prepared(self.data / name)[0] for name in prepared_names(self.data)}
 
     @cached_property
     def norms(self) -> pd.DataFrame:
@@ -79,7 +72,7 @@ class Results:
             if cell.dataset not in self.training:
                 continue
             counts = self.training[cell.dataset].label_counts()
-            norms = self._array(cell, "norms")
+            norms = self._array(cell, NORMS, "norms")
             rank = np.empty(len(norms), np.int64)
             rank[np.argsort(-counts, kind="stable")] = np.arange(1, len(norms) + 1)
             columns = {"label": np.arange(len(norms)), "count": counts, "rank": rank, "norm": norms}
@@ -97,12 +90,12 @@ class Results:
         for cell in self._cells:
             if (cell.dataset, cell.base, cell.variant) in normed:
                 size = self.training[cell.dataset].labels.shape[1]
-                times = times_predicted(self._array(cell, "indices", "predictions"), size)
+                times = times_predicted(self._array(cell, PREDICTIONS, "indices"), size)
                 frames.append(_of(cell, {"label": np.arange(size), "times": times}))
         return joined(frames, [*METHOD, "label", "times"])
 
-    def _array(self, cell: Cell, name: str, file: str | None = None) -> np.ndarray:
-        with np.load(self.folder / "runs" / cell.path / f"{file or name}.npz") as stored:
+    def _array(self, cell: Cell, file: str, name: str) -> np.ndarray:
+        with np.load(cell.file(file, self.folder)) as stored:
             return np.asarray(stored[name])
 
 

@@ -1,4 +1,4 @@
-"""The audit: what the papers' printed figures say about themselves and one another.
+"""The audit: what the papers' printed values say about themselves and one another.
 
 It needs no training and no data, only ``benchmarks/papers``. Everything checked is a row of
 ``audit.csv``, whether sound or not; the page shows what is not.
@@ -21,16 +21,25 @@ from benchmarks.papers.audit.across import (
     check_statistics,
 )
 from benchmarks.papers.audit.propensity import check_ps_level, check_ps_position, check_ps_span
-from benchmarks.papers.audit.within import OK, VERDICTS, Finding, check_all
+from benchmarks.papers.audit.within import Finding, check_all
 from benchmarks.papers.spec import Folders, Paper, load_papers
+from benchmarks.papers.verdicts import (
+    DISAGREES,
+    DOES_NOT_FOLLOW,
+    IMPOSSIBLE,
+    NOTE,
+    ODD,
+    OF_PRINT,
+    OK,
+)
 from benchmarks.render import page
 
 MEANING = {
-    "impossible": "no set of predictions can give these figures",
-    "does not follow": "the print does not follow from the cells it rests on",
-    "disagrees": "one quantity is printed as two",
-    "odd": "possible, but out of line with everything around it",
-    "note": "holds under one reading only, or worth knowing",
+    IMPOSSIBLE: "no set of predictions can give these values",
+    DOES_NOT_FOLLOW: "the print does not follow from the cells it rests on",
+    DISAGREES: "one quantity is printed as two",
+    ODD: "possible, but out of line with everything around it",
+    NOTE: "holds under one reading only, or worth knowing",
 }
 
 
@@ -46,7 +55,7 @@ def audit(papers: Sequence[Paper] | None = None) -> pd.DataFrame:
         findings += check(papers)
     findings += check_consequences(papers, findings)
     order = {paper.id: position for position, paper in enumerate(papers)}
-    findings.sort(key=lambda f: (order[f.paper], VERDICTS.index(f.verdict)))
+    findings.sort(key=lambda f: (order[f.paper], OF_PRINT.index(f.verdict)))
     return pd.DataFrame([asdict(f) for f in findings])
 
 
@@ -74,13 +83,13 @@ def render_page(frame: pd.DataFrame, papers: Sequence[Paper]) -> str:
                 "title": paper.title,
                 "year": paper.spec["year"],
                 "venue": paper.spec["venue"],
-                "figures": len(paper.figures),
+                "n_values": len(paper.values),
                 "claims": len(paper.claims),
                 "checks": len(mine),
                 "counts": Counter(mine["verdict"]),
                 "groups": [
                     (verdict, found[found["verdict"] == verdict].to_dict("records"))
-                    for verdict in VERDICTS
+                    for verdict in OF_PRINT
                     if (found["verdict"] == verdict).any()
                 ],
             }
@@ -96,10 +105,10 @@ def render_page(frame: pd.DataFrame, papers: Sequence[Paper]) -> str:
         "audit",
         sections=sections,
         meaning=MEANING,
-        verdicts=[v for v in VERDICTS if v != OK],
+        verdicts=[v for v in OF_PRINT if v != OK],
         totals=Counter(frame["verdict"]),
         n_checks=len(frame),
-        n_figures=sum(len(p.figures) for p in papers),
+        n_values=sum(len(p.values) for p in papers),
         n_claims=sum(len(p.claims) for p in papers),
         checks=checks,
     )

@@ -1,4 +1,4 @@
-"""The HTTN paper redrawn: label frequencies and correlations, and its table of datasets."""
+"""The HTTN paper redrawn: label frequencies and correlations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from benchmarks.papers.artefacts import DATASETS, Artefact, dataset_table
+from benchmarks.papers.artefacts import DATASETS, Artefact
 from benchmarks.records.results import Results, joined
 from benchmarks.render.figure import COLOURS, Figure, panels
 
@@ -102,7 +102,6 @@ def label_correlation(labels: sparse.csr_matrix, order: np.ndarray) -> np.ndarra
 
 
 ARTEFACTS = (
-    dataset_table("httn"),
     Artefact(
         "label_distributions",
         "Label frequencies and correlations (HTTN Fig. 1)",

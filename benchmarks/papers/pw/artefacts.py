@@ -16,7 +16,7 @@ from benchmarks.evaluation.losses import (
     zero_one_negative,
     zero_one_positive,
 )
-from benchmarks.papers.artefacts import DATASETS, Artefact, dataset_table
+from benchmarks.papers.artefacts import DATASETS, Artefact
 from benchmarks.papers.pw.improvement import relative_improvement
 from benchmarks.records.results import Results, joined
 from benchmarks.render.figure import COLOURS, Figure, panels
@@ -139,7 +139,6 @@ ARTEFACTS = (
             order=30,
         ),
     ),
-    dataset_table("pw"),
     Artefact(
         "label_frequencies",
         "Documents per label, labels sorted by frequency (PW Fig. 1)",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks.papers.artefacts import Artefact, dataset_table
+from benchmarks.papers.artefacts import Artefact
 from benchmarks.papers.ranknet_taug import claims, figures, tables
 from benchmarks.papers.run_claims import claim_tables
 from benchmarks.records.results import METHOD, Results
@@ -73,7 +73,6 @@ def correlations(results: Results) -> Table:
 
 
 ARTEFACTS = (
-    dataset_table("ranknet_taug"),
     Artefact(
         "weight_norms",
         "Norm of each label's classifier (RankNet+Taug Fig. 1)",

@@ -1,4 +1,4 @@
-"""The TailMix paper redrawn: inverse propensities, and its table of datasets."""
+"""The TailMix paper redrawn: inverse propensities."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.evaluation.propensity import inverse_propensity
-from benchmarks.papers.artefacts import DATASETS, Artefact, dataset_table
+from benchmarks.papers.artefacts import DATASETS, Artefact
 from benchmarks.records.results import Results, joined
 from benchmarks.render.figure import COLOURS, Figure, panels
 
@@ -41,7 +41,6 @@ def inverse_propensities(results: Results) -> Figure:
 
 
 ARTEFACTS = (
-    dataset_table("tailmix"),
     Artefact(
         "inverse_propensities",
         "How inverse propensities are distributed (TailMix Fig. 2)",

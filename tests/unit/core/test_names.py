@@ -4,6 +4,7 @@ import ast
 
 import pytest
 
+from benchmarks.evaluation.conventions import CONVENTIONS
 from benchmarks.papers.spec import paper_folders
 from benchmarks.records.cell import PLAIN
 from methods.registry import BASES, VARIANTS
@@ -39,6 +40,8 @@ def test_no_module_of_the_machinery_names_a_method_or_a_paper(root, names):
         if not path.relative_to(root).as_posix().startswith(EXEMPT)
         for line, value in constants(path)
         if value in names
+        # An evaluator's conventions may be known by the name of the paper it came with.
+        and not (path.name == "conventions.py" and value in CONVENTIONS)
     ]
     assert found == []
 

@@ -119,7 +119,7 @@ def all_artefacts(extra: Folders | None = None) -> dict[str, tuple[Artefact, ...
     return {paper: artefacts_of(paper, extra) for paper in ("", *paper_folders(extra))}
 
 
-def write_artefacts(artefacts: Iterable[Artefact], results: Results, page: str | None) -> None:
+def write_artefacts(artefacts: Iterable[Artefact], results: Results, page: str = "") -> None:
     """Write the files of each, and with ``page`` the tables that have rows as one fragment."""
     parts = []
     for artefact in artefacts:
@@ -133,5 +133,5 @@ def write_artefacts(artefacts: Iterable[Artefact], results: Results, page: str |
             parts += [to_html(made)] if len(made.frame) else []
         else:
             raise TypeError(f"{artefact.name}: declared a {artefact.kind}, drawn a {type(made)}")
-    if page is not None:
+    if page:
         write_text(page, "\n".join(parts))

@@ -6,7 +6,6 @@ for paper, declared in ARTEFACTS.items():
         if not artefacts:
             continue
         label = f"{paper or 'general'}_{'cells' if trained else 'data'}"
-        page = f"results/tables/{paper}.html" if trained else None
 
         rule:
             name:
@@ -17,7 +16,7 @@ for paper, declared in ARTEFACTS.items():
                 cells=get_needed_cell_files(artefacts),
             output:
                 [path for artefact in artefacts for path in artefact.files],
-                [page] if page else [],
+                page=[f"results/tables/{paper}.html"] if trained else [],
             log:
                 f"results/logs/artefacts/{label}.log",
             conda:
@@ -26,7 +25,6 @@ for paper, declared in ARTEFACTS.items():
                 paper=paper,
                 papers=USER_PAPERS,
                 trained=trained,
-                page=page,
                 settings=get_settings(artefacts),
                 ks=SETTINGS["ks"],
                 code=get_artefact_code(paper),

@@ -12,4 +12,4 @@ with logged(snakemake.log[0]):
     results = Results("results", cells, params.settings, params.ks)
     declared = artefacts_of(params.paper, params.papers)
     wanted = [artefact for artefact in declared if artefact.needs_cells == params.trained]
-    write_artefacts(wanted, results, params.page)
+    write_artefacts(wanted, results, *snakemake.output.get("page", []))

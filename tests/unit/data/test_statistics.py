@@ -128,7 +128,7 @@ def test_what_needs_only_data_is_drawn_from_any_data(
     results = Results("results")
     for declared in all_artefacts().values():
         wanted = [artefact for artefact in declared if not artefact.needs_cells]
-        write_artefacts(wanted, results, None)
+        write_artefacts(wanted, results)
         assert all(Path(path).stat().st_size for artefact in wanted for path in artefact.files)
     for figure in ("label_frequencies", "label_distributions", "inverse_propensities"):
         rows = Path(f"figures/{figure}.csv").read_text().splitlines()[1:]

@@ -32,10 +32,9 @@ def inverse_propensities(results: Results) -> Figure:
             axis.set_title(str(name), loc="left", fontweight="bold")
             median = f"median label {np.median(values):.1f}"
             axis.set_title(median, loc="right", fontsize=8, color="#555555")
-        figure = axes[0, 0].figure
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="lower right", ncols=2)
-        figure.supxlabel("inverse propensity 1/p", fontsize=10)
-        figure.supylabel("share", fontsize=10)
+        axes[0, 0].legend(fontsize=8)
+        axes[0, 0].figure.supxlabel("inverse propensity 1/p", fontsize=10)
+        axes[0, 0].figure.supylabel("share", fontsize=10)
 
     return Figure(panels(data["dataset"].nunique(), 3, draw, (3.1, 2.3)), data)
 

@@ -29,7 +29,7 @@ READING = "$reading"
 class Outcome:
     """Whether a statement holds, and the numbers it was judged on.
 
-    ``open``: it does not hold, but the intervals of its two sides have a number in common.
+    ``undecided``: it does not hold, but the intervals of its two sides have a number in common.
     """
 
     holds: bool
@@ -37,7 +37,7 @@ class Outcome:
     right: str
     detail: str = ""
     value: Interval | None = None
-    open: bool = False
+    undecided: bool = False
 
 
 def printed_value(entry: pd.Series) -> Interval:
@@ -63,8 +63,8 @@ def judge(
     left = _single(paper, claim["left"], value, reading)
     right = _single(paper, claim["right"], value, reading)
     holds = _compare(left, claim["op"], right)
-    is_open = not holds and left.overlaps(right)
-    return Outcome(holds, str(left), str(right), value=left, open=is_open)
+    undecided = not holds and left.overlaps(right)
+    return Outcome(holds, str(left), str(right), value=left, undecided=undecided)
 
 
 def _compare(left: Interval, op: str, right: Interval) -> bool:

@@ -282,7 +282,7 @@ def _claim_verdict(
             numbers += "; the sign is the printed one, the amount is not"
     if holds:
         return found | _verdict(HOLDS, numbers)
-    return found | _verdict(UNDECIDED if outcome.open else CONTRADICTED, numbers)
+    return found | _verdict(UNDECIDED if outcome.undecided else CONTRADICTED, numbers)
 
 
 def _lookup(paper: Paper, ours: Measurements) -> claims.Lookup:

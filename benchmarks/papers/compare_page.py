@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks.common.atomic import atomic_path, write_text
+from benchmarks.common.atomic import write_csv, write_text
 from benchmarks.papers.compare import Facts, compare
 from benchmarks.papers.measurements import Instances
 from benchmarks.papers.spec import Folders, Paper, load_paper
@@ -31,8 +31,7 @@ def write_comparison(
     """Compare one paper, ours or of ``papers``, with a run; write the verdicts and the page."""
     loaded = load_paper(paper, papers)
     frame = compare(loaded, cells, instances, runs=runs, facts=facts)
-    with atomic_path(csv_path) as temporary:
-        frame.to_csv(temporary, index=False)
+    write_csv(csv_path, frame)
     write_text(page_path, render_comparison(loaded, frame))
     return frame
 

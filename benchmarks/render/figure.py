@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.common.atomic import atomic_path
+from benchmarks.common.atomic import atomic_path, write_csv
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -45,8 +45,7 @@ def write_figure(figure: Figure, stem: str | Path) -> None:
     """Write ``stem``.svg, .png and .csv."""
     import matplotlib.pyplot as plt
 
-    with atomic_path(f"{stem}.csv") as temporary:
-        figure.frame.to_csv(temporary, index=False)
+    write_csv(f"{stem}.csv", figure.frame)
     with atomic_path(f"{stem}.svg") as temporary:
         figure.drawing.savefig(temporary, metadata={"Date": None}, bbox_inches="tight")
     with atomic_path(f"{stem}.png") as temporary:

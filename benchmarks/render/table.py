@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.common.atomic import atomic_path, write_text
+from benchmarks.common.atomic import write_csv, write_text
 
 TABLE_FORMATS = ("csv", "md", "tex", "html")
 MISSING = "–"
@@ -54,8 +54,7 @@ class Table:
 
 def write_table(table: Table, stem: str | Path) -> None:
     """Write ``stem``.csv, .md, .tex and .html."""
-    with atomic_path(f"{stem}.csv") as temporary:
-        table.frame.to_csv(temporary, index=False)
+    write_csv(f"{stem}.csv", table.frame)
     for suffix, render in {".md": to_markdown, ".tex": to_latex, ".html": to_html}.items():
         write_text(f"{stem}{suffix}", render(table))
 

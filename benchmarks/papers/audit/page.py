@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks.common.atomic import atomic_path, write_text
+from benchmarks.common.atomic import write_csv, write_text
 from benchmarks.papers.audit.across import (
     check_consequences,
     check_copies,
@@ -23,24 +23,8 @@ from benchmarks.papers.audit.across import (
 from benchmarks.papers.audit.propensity import check_ps_level, check_ps_position, check_ps_span
 from benchmarks.papers.audit.within import Finding, check_all
 from benchmarks.papers.spec import Folders, Paper, load_papers
-from benchmarks.papers.verdicts import (
-    DISAGREES,
-    DOES_NOT_FOLLOW,
-    IMPOSSIBLE,
-    NOTE,
-    ODD,
-    OF_PRINT,
-    OK,
-)
+from benchmarks.papers.verdicts import MEANING, OF_PRINT, OK
 from benchmarks.render import page
-
-MEANING = {
-    IMPOSSIBLE: "no set of predictions can give these values",
-    DOES_NOT_FOLLOW: "the print does not follow from the cells it rests on",
-    DISAGREES: "one quantity is printed as two",
-    ODD: "possible, but out of line with everything around it",
-    NOTE: "holds under one reading only, or worth knowing",
-}
 
 
 def audit(papers: Sequence[Paper] | None = None) -> pd.DataFrame:
@@ -65,8 +49,7 @@ def write_audit(
     """Run the audit on all papers, the user's ``extra`` included; write its table and its page."""
     papers = load_papers(extra)
     frame = audit(papers)
-    with atomic_path(csv_path) as temporary:
-        frame.to_csv(temporary, index=False)
+    write_csv(csv_path, frame)
     write_text(page_path, render_page(frame, papers))
     return frame
 

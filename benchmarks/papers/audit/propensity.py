@@ -13,7 +13,7 @@ from benchmarks.papers.spec import Paper
 from benchmarks.papers.verdicts import NOTE, ODD, OK
 
 FAR = 0.05
-"""How far PSnDCG@3 may lie from its usual place between PSP@1 and PSP@3 on a dataset."""
+"""How far PSnDCG@3 may lie from its usual position between PSP@1 and PSP@3 on a dataset."""
 
 SHIFT = 2.0
 """By how many points a normaliser in each row may lift PSnDCG above the span of PSP."""

@@ -7,13 +7,15 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks.papers.artefacts import Artefact
+from benchmarks.papers.artefacts import Artefact, Need
 from benchmarks.papers.ranknet_taug import claims, figures, tables
 from benchmarks.papers.run_claims import claim_tables
 from benchmarks.records.results import METHOD, Results
+from benchmarks.render.figure import Figure
 from benchmarks.render.report import Section
 from benchmarks.render.table import Table
 
+Frame = Callable[[pd.DataFrame], pd.DataFrame]
 NORMS = Section(
     "norms",
     "Weight norms against label frequency",
@@ -31,35 +33,27 @@ SECTION = Section(
 )
 
 
-def _gains(
-    number: str, caption: str, variant: str, bases: Sequence[str] = tables.BASES
-) -> Artefact:
+def _declared(name: str, caption: str, draw: Any, *needs: Need, kind: Any = "table") -> Artefact:
+    settings = figures.SWEPT if kind == "figure" else ()
+    return Artefact(f"ranknet_taug_{name}", caption, draw, kind, needs, settings, SECTION)
+
+
+def _gains(name: str, caption: str, variant: str, bases: Sequence[str] = tables.BASES) -> Artefact:
     def draw(results: Results) -> Table:
         return tables.gains(results.cells, results.intervals, variant, bases)
 
-    name = f"ranknet_taug_table{number}"
-    return Artefact(name, caption, draw, needs=("cells", "intervals"), section=SECTION)
+    return _declared(name, caption, draw, "cells", "intervals")
 
 
-def _table(
-    number: str, caption: str, frame: Callable[[pd.DataFrame], pd.DataFrame], column: str
-) -> Artefact:
+def _table(name: str, caption: str, frame: Frame, column: str) -> Artefact:
     def draw(results: Results) -> Table:
         return Table("", frame(results.cells), ["dataset", column])
 
-    return Artefact(f"ranknet_taug_table{number}", caption, draw, needs=("cells",), section=SECTION)
+    return _declared(name, f"{caption} (RankNet+Taug Table {name[-1]})", draw, "cells")
 
 
-def _figure(name: str, caption: str, draw: Any) -> Artefact:
-    return Artefact(
-        f"ranknet_taug_{name}",
-        caption,
-        draw,
-        kind="figure",
-        needs=("cells", "norms", "predictions"),
-        settings=figures.SWEPT,
-        section=SECTION,
-    )
+def _figure(name: str, caption: str, draw: Callable[[Results], Figure]) -> Artefact:
+    return _declared(name, caption, draw, "cells", "norms", "predictions", kind="figure")
 
 
 def correlations(results: Results) -> Table:
@@ -89,35 +83,23 @@ ARTEFACTS = (
         settings=figures.SWEPT,
         section=SECTION,
     ),
-    _gains("2", "Each base, and what RankNet changes (RankNet+Taug Table 2)", "RankNet"),
+    _gains("table2", "Each base, and what RankNet changes (RankNet+Taug Table 2)", "RankNet"),
     _gains(
-        "2_chosen",
+        "table2_chosen",
         "Each base, and what RankNet changes with settings chosen on the dataset's own "
         "training documents",
         "RankNet-chosen",
     ),
-    _gains(
-        "3", "Bonsai, and what Taug changes (RankNet+Taug Table 3)", "Taug-ds", bases=("Bonsai",)
-    ),
-    _table("4", "PSP of the methods for the tail (RankNet+Taug Table 4)", tables.table4, "metric"),
-    _table(
-        "5",
-        "Vanilla metrics without and with RankNet (RankNet+Taug Table 5)",
-        tables.table5,
-        "method",
-    ),
-    _table(
-        "6",
-        "Dropout and swap apart and together, on Bonsai (RankNet+Taug Table 6)",
-        tables.table6,
-        "method",
-    ),
-    Artefact(
-        "ranknet_taug_correlations",
+    _gains("table3", "Bonsai, and what Taug changes (RankNet+Taug Table 3)", "Taug-ds", ["Bonsai"]),
+    _table("table4", "PSP of the methods for the tail", tables.table4, "metric"),
+    _table("table5", "Vanilla metrics without and with RankNet", tables.table5, "method"),
+    _table("table6", "Dropout and swap apart and together, on Bonsai", tables.table6, "method"),
+    _declared(
+        "correlations",
         "Rank correlations of weight norm, times predicted, and training count",
         correlations,
-        needs=("norms", "predictions"),
-        section=SECTION,
+        "norms",
+        "predictions",
     ),
     _figure(
         "figure1",

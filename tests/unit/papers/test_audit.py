@@ -148,7 +148,7 @@ def test_the_audit_finds(found, name):
     assert len(hit), rows[["verdict", "message"]].to_string()
 
 
-def test_sound_figures_pass(found):
+def test_sound_values_pass(found):
     """An audit that flags everything finds nothing."""
     assert (found.verdict == OK).mean() > 0.9
     summaries = found[found.check == "mean relative change (eq. 30)"]

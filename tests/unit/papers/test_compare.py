@@ -66,7 +66,7 @@ EMPTY = cell_rows("demo-bow", "DiSMEC", "plain", {"P@1": 50.0})
 
 
 @pytest.mark.parametrize("paper", paper_folders())
-def test_every_figure_and_claim_has_a_verdict_whatever_ran(paper):
+def test_every_value_and_claim_has_a_verdict_whatever_ran(paper):
     frame = compare(paper, EMPTY, nothing)
     loaded = load_paper(paper)
     assert (frame.kind == "value").sum() == len(loaded.values)
@@ -76,7 +76,7 @@ def test_every_figure_and_claim_has_a_verdict_whatever_ran(paper):
     assert frame.verdict.str.match(r"(not run|not applicable): .+").all()
 
 
-def test_a_run_that_gives_the_printed_figures_reproduces_them():
+def test_a_run_that_gives_the_printed_values_reproduces_them():
     cells = [
         ("EURLex-4K", "Bonsai", "plain", published("ranknet_taug", "5", "EUR-Lex", "Bonsai", "base")
          | published("ranknet_taug", "2", "EUR-Lex", "Bonsai", "w/o RankNet")),

@@ -36,7 +36,7 @@ from methods.registry import BASES, VARIANTS
 finite = st.floats(-1e3, 1e3)
 
 
-def test_every_published_figure_is_there():
+def test_every_published_value_is_there():
     counts = {paper.id: len(paper.values) for paper in load_papers()}
     assert counts == {"pw": 624, "ranknet_taug": 477, "tailmix": 650, "glas": 489, "httn": 228}
     assert set(conventions_used()) <= set(CONVENTIONS)
@@ -227,7 +227,7 @@ def test_printed_intervals(text, low, high):
     assert (interval.low, interval.high) == pytest.approx((low, high), rel=1e-12)
 
 
-def test_what_is_no_figure_is_refused():
+def test_what_is_no_number_is_refused():
     with pytest.raises(ValueError, match="not a printed value"):
         printed("1.2.3")
 

@@ -238,3 +238,14 @@ def _arrays(split: Split) -> Iterator[tuple[str, np.ndarray]]:
         packed = Texts.pack(split.inputs.texts)
         yield "texts.offsets", packed.offsets
         yield "texts.utf8", packed.utf8
+
+
+def prepared_names(data: str | Path) -> list[str]:
+    """Every dataset with labels that is prepared below a folder.
+
+    Vectors have no training documents, and unavailable datasets no facts at all; a folder of an
+    earlier version that lacks some is made again when a run asks for it.
+    """
+    wanted = {"n_train", "duplicates"}
+    paths = sorted(Path(data).glob("*/meta.json"))
+    return [path.parent.name for path in paths if wanted <= set(read_meta(path.parent))]

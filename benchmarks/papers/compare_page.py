@@ -7,16 +7,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pandas as pd
 
-from benchmarks.common.atomic import atomic_path, write_text
+from benchmarks.common.atomic import write_csv, write_text
 from benchmarks.papers.compare import Facts, compare
 from benchmarks.papers.measurements import Instances
-from benchmarks.papers.spec import Paper, load_paper
+from benchmarks.papers.spec import Folders, Paper, load_paper
 from benchmarks.papers.verdicts import MEASURED, OUTCOMES, REPRODUCED
-
-TEMPLATES = Path(__file__).parents[1] / "render" / "templates"
+from benchmarks.render.page import render_page
 
 
 def write_comparison(
@@ -28,12 +26,12 @@ def write_comparison(
     *,
     runs: pd.DataFrame | None = None,
     facts: Facts = lambda dataset: None,
+    papers: Folders | None = None,
 ) -> pd.DataFrame:
-    """Compare one paper with a run; write the table of verdicts and the page."""
-    loaded = load_paper(paper)
+    """Compare one paper, ours or of ``papers``, with a run; write the verdicts and the page."""
+    loaded = load_paper(paper, papers)
     frame = compare(loaded, cells, instances, runs=runs, facts=facts)
-    with atomic_path(csv_path) as temporary:
-        frame.to_csv(temporary, index=False)
+    write_csv(csv_path, frame)
     write_text(page_path, render_comparison(loaded, frame))
     return frame
 
@@ -63,18 +61,14 @@ def render_comparison(paper: Paper, frame: pd.DataFrame) -> str:
                 "conventions": ", ".join(sorted(set(part["convention"]))),
             }
         )
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("compare.html.j2").render(
+    counts = Counter(frame["outcome"])
+    return render_page(
+        "compare",
         paper=paper,
         tables=tables,
         claims=frame[frame["kind"] == "claim"].to_dict("records"),
-        counts=Counter(frame["outcome"]),
-        outcomes=OUTCOMES,
+        counts=counts,
+        outcomes=[outcome for outcome in OUTCOMES if counts[outcome]],
         total=len(frame),
     )
 

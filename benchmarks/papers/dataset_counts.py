@@ -21,7 +21,7 @@ import pandas as pd
 
 from benchmarks.data.cards import Card, all_cards
 from benchmarks.data.facts import label_averages
-from benchmarks.data.prepared import SPLITS, read_meta
+from benchmarks.data.prepared import SPLITS, prepared_names, read_meta
 from benchmarks.data.xc import read_matrix
 from benchmarks.papers.spec import Paper
 from benchmarks.papers.verdicts import NOT_RUN, OUTSIDE, REPRODUCED
@@ -228,14 +228,3 @@ def overview(data: str | Path) -> Table:
         key_columns=["dataset", "subset of"],
         texts=texts,
     )
-
-
-def prepared_names(data: str | Path) -> list[str]:
-    """Every dataset with labels that is prepared below a folder.
-
-    Vectors have no training documents, and unavailable datasets no facts at all; a folder of an
-    earlier version that lacks some is made again when a run asks for it.
-    """
-    wanted = {"n_train", "duplicates"}
-    paths = sorted(Path(data).glob("*/meta.json"))
-    return [path.parent.name for path in paths if wanted <= set(read_meta(path.parent))]

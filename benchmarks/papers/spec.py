@@ -20,6 +20,7 @@ import pandas as pd
 from benchmarks.common.schema import InvalidDocumentError, load_yaml, validate
 from benchmarks.evaluation.conventions import get_convention
 from benchmarks.papers.printed import printed
+from benchmarks.records.cell import PLAIN
 
 FOLDER = Path(__file__).parent
 SPEC = "paper.yaml"
@@ -127,7 +128,7 @@ def conventions_used(extra: Folders | None = None) -> list[str]:
 def _read_spec(folder: Path) -> Mapping[str, Any]:
     path = folder / SPEC
     if not path.exists():
-        raise InvalidDocumentError(f"{folder} holds no {SPEC}, so it is not the folder of a paper")
+        raise InvalidDocumentError(f"{folder} holds no {SPEC}: write one, or mend the path")
     spec: Mapping[str, Any] = validate(load_yaml(path), FOLDER / "paper.schema.yaml", str(path))
     return spec
 
@@ -177,7 +178,7 @@ def _table_rows(table: Mapping[str, Any], path: Path) -> list[dict[str, Any]]:
         mapped = {
             "our_dataset": _named(row["dataset"], table["datasets"], path, line, "dataset"),
             "our_base": table["bases"].get(row["base"], row["base"]),
-            "our_variant": table["variants"].get(row["variant"], row["variant"]) or "plain",
+            "our_variant": table["variants"].get(row["variant"], row["variant"]) or PLAIN,
             "our_metric": table["metrics"].get(row["metric"], row["metric"]),
             "convention": table["convention"],
             "model": table["model"],

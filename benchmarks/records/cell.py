@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-PLAIN = "plain"
-"""The variant of a cell that leaves its base as it is."""
-
 KEY = ["dataset", "base", "variant", "seed"]
 """The columns that name a cell, in every frame that has rows of cells."""
 
 RECORD, PREDICTIONS, NORMS = "run.json", "predictions.npz", "norms.npz"
 METRICS, INSTANCE = "metrics.csv", "instance.npz"
+
+PLAIN = "plain"
+"""The variant of a cell that leaves its base as it is."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.common.atomic import write_csv
+from benchmarks.evaluation.conventions import DEFAULT
 from benchmarks.records.cell import KEY, METRICS, RECORD
 
 CELL_COLUMNS = [
@@ -80,11 +81,14 @@ def metric_names(cells: pd.DataFrame) -> pd.Series:
     return cells["metric"].fillna("") + suffix
 
 
-def values_by_cell(cells: pd.DataFrame, convention: str) -> pd.DataFrame:
-    """One row a cell (seeds apart), one column a metric, over all labels."""
+def wide(cells: pd.DataFrame, convention: str = DEFAULT) -> pd.DataFrame:
+    """One row per dataset, base and variant, one column per metric such as ``PSP@3``.
+
+    Values over all labels, averaged over seeds; rows in order of appearance.
+    """
     rows = cells[(cells["bin"] == "all") & (cells["convention"] == convention)]
     named = rows.assign(name=metric_names(rows))
-    return named.pivot_table(index=KEY, columns="name", values="value", sort=False, dropna=False)
+    return named.pivot_table(index=KEY[:3], columns="name", values="value", sort=False)
 
 
 def failures(cells: pd.DataFrame) -> pd.DataFrame:

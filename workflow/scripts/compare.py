@@ -12,4 +12,5 @@ with logged(snakemake.log[0]):
         snakemake.output.page,
         runs=read_runs(snakemake.input.runs),
         facts=prepared_facts("results"),
+        papers=snakemake.params.papers,
     )

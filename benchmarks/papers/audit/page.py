@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-import jinja2
 import pandas as pd
 
 from benchmarks.common.atomic import write_csv, write_text
@@ -25,8 +24,7 @@ from benchmarks.papers.audit.propensity import check_ps_level, check_ps_position
 from benchmarks.papers.audit.within import Finding, check_all
 from benchmarks.papers.spec import Folders, Paper, load_papers
 from benchmarks.papers.verdicts import MEANING, OF_PRINT, OK
-
-TEMPLATES = Path(__file__).parents[2] / "render" / "templates"
+from benchmarks.render import page
 
 
 def audit(papers: Sequence[Paper] | None = None) -> pd.DataFrame:
@@ -58,12 +56,6 @@ def write_audit(
 
 def render_page(frame: pd.DataFrame, papers: Sequence[Paper]) -> str:
     """A standalone HTML page of what was found and how much was checked."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     sections = []
     for paper in papers:
         mine = frame[frame["paper"] == paper.id]
@@ -92,7 +84,8 @@ def render_page(frame: pd.DataFrame, papers: Sequence[Paper]) -> str:
         .reset_index()
         .to_dict("records")
     )
-    return environment.get_template("audit.html.j2").render(
+    return page.render_page(
+        "audit",
         sections=sections,
         meaning=MEANING,
         verdicts=[v for v in OF_PRINT if v != OK],

@@ -12,11 +12,13 @@ from scipy import sparse
 from benchmarks.data.prepare import ensure
 from benchmarks.data.prepared import FORMAT
 from benchmarks.data.split import Inputs, Split
-from benchmarks.papers.dataset_counts import CUT, compare, judge, overview, prepared_names, table
+from benchmarks.papers.artefacts import all_artefacts, write_artefacts
+from benchmarks.papers.dataset_counts import CUT, compare, judge, table
+from benchmarks.papers.httn import artefacts as httn
+from benchmarks.papers.pw import artefacts as pw
 from benchmarks.papers.spec import load_paper, load_papers
 from benchmarks.papers.verdicts import NOT_RUN, OUTSIDE, REPRODUCED
-from benchmarks.render import label_distributions as dataset_figures
-from benchmarks.render.table import write_table
+from benchmarks.records.results import Results
 
 
 @pytest.mark.parametrize(
@@ -90,19 +92,17 @@ def make_split(labels: np.ndarray) -> Split:
 def test_label_correlation_is_numpys() -> None:
     dense = np.random.default_rng(0).random((60, 7)) < np.linspace(0.1, 0.6, 7)
     order = np.argsort(-dense.sum(axis=0), kind="stable")
-    ours = dataset_figures.label_correlation(sparse.csr_matrix(dense, dtype=np.float32), order)
+    ours = httn.label_correlation(sparse.csr_matrix(dense, dtype=np.float32), order)
     expected = np.corrcoef(dense[:, order].T)
     off = ~np.eye(7, dtype=bool)
     np.testing.assert_allclose(ours[off], expected[off], atol=1e-12)
 
 
 def test_grouped_correlation_is_the_mean_over_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dataset_figures, "HEATMAP_LABELS", 5)
-    monkeypatch.setattr(dataset_figures, "HEATMAP_GROUPS", 3)
+    monkeypatch.setattr(httn, "HEATMAP_LABELS", 5)
+    monkeypatch.setattr(httn, "HEATMAP_GROUPS", 3)
     dense = np.random.default_rng(1).random((50, 9)) < 0.4
-    ours = dataset_figures.label_correlation(
-        sparse.csr_matrix(dense, dtype=np.float32), np.arange(9)
-    )
+    ours = httn.label_correlation(sparse.csr_matrix(dense, dtype=np.float32), np.arange(9))
     full = np.corrcoef(dense.T)
     np.fill_diagonal(full, np.nan)
     expected = [
@@ -113,32 +113,32 @@ def test_grouped_correlation_is_the_mean_over_pairs(monkeypatch: pytest.MonkeyPa
 
 def test_power_law_is_recovered() -> None:
     counts = np.round(1e6 * np.arange(1, 2001) ** -0.8)
-    scale, beta = dataset_figures.power_law(counts)
+    scale, beta = pw.power_law(counts)
     assert beta == pytest.approx(0.8, abs=1e-3)
     assert scale == pytest.approx(1e6, rel=1e-2)
 
 
-def test_all_tables_and_figures_are_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("prepared", [(), ("tiny-bow",)])
+def test_what_needs_only_data_is_drawn_from_any_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepared: tuple[str, ...]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="no dataset is prepared"):
-        dataset_figures.write_all("results/data", "figures")
-    ensure("tiny-bow")
-    assert prepared_names("results/data") == ["tiny-bow"]
-    write_table(overview("results/data"), "results/tables/datasets")
-    write_table(table(load_paper("glas"), "results/data"), "results/tables/datasets_glas")
-    assert dataset_figures.write_all("results/data", "figures") == ["tiny-bow"]
-    stems = ("label_frequencies", "label_distributions", "inverse_propensities")
-    for stem in stems:
-        for suffix in ("svg", "png", "csv"):
-            assert Path(f"figures/{stem}.{suffix}").stat().st_size > 500
-    assert "tiny-bow" in Path("results/tables/datasets.md").read_text()
-    assert Path("results/tables/datasets_glas.html").exists()
+    for name in prepared:
+        ensure(name)
+    results = Results("results")
+    for declared in all_artefacts().values():
+        wanted = [artefact for artefact in declared if not artefact.needs_cells]
+        write_artefacts(wanted, results)
+        assert all(Path(path).stat().st_size for artefact in wanted for path in artefact.files)
+    for figure in ("label_frequencies", "label_distributions", "inverse_propensities"):
+        rows = Path(f"figures/{figure}.csv").read_text().splitlines()[1:]
+        assert {row.partition(",")[0] for row in rows} == set(prepared)
+    overview = Path("results/tables/datasets.md").read_text()
+    assert ("tiny-bow" in overview) == bool(prepared)
 
 
 def test_frequencies_count_training_documents() -> None:
     split = make_split(np.array([[1, 1, 0], [1, 0, 0], [1, 1, 0]]))
-    data = dataset_figures.frequency_data({"x": split})
+    data = pw.frequency_data({"x": split})
     assert data["count"].tolist() == [3, 2], "a label without documents is not drawn"
     assert data["cumulative"].tolist() == [0.6, 1.0]

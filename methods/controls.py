@@ -30,7 +30,7 @@ class ConstantModel(Model):
 
     @classmethod
     def load(cls, folder: Path) -> ConstantModel:
-        """Read the scores."""
+        """The model that :meth:`save` wrote into the folder."""
         return cls(np.load(folder / "scores.npy"))
 
 
@@ -52,7 +52,7 @@ class RandomModel(Model):
         self.seed = seed
 
     def predict(self, inputs: Inputs, k: int) -> TopK:
-        """k different labels a document, uniformly."""
+        """k different labels per document, drawn uniformly."""
         rng = np.random.default_rng(self.seed)
         top = TopK.empty(len(inputs), k)
         kept = min(k, self.n_labels)
@@ -68,7 +68,7 @@ class RandomModel(Model):
 
     @classmethod
     def load(cls, folder: Path) -> RandomModel:
-        """Read them back."""
+        """The model that :meth:`save` wrote into the folder."""
         n_labels, seed = np.load(folder / "random.npy").tolist()
         return cls(n_labels, seed)
 
@@ -107,13 +107,13 @@ class OracleModel(Model):
 
     @classmethod
     def load(cls, folder: Path) -> OracleModel:
-        """Read them back."""
+        """The model that :meth:`save` wrote into the folder."""
         solution = sparse.csr_matrix(sparse.load_npz(folder / "solution.npz"))
         return cls(solution, np.load(folder / "value.npy"))
 
 
 class Oracle(Method):
-    """Cheats: it is told the test labels, by :meth:`given` and by no other way."""
+    """Predicts the test labels, which it is given by :meth:`given` and in no other way."""
 
     name = "oracle"
     needs = frozenset()

@@ -1,4 +1,4 @@
-"""Factors on the loss of each label's positives and negatives (PW and its relatives)."""
+"""Factors on the loss of each label's positives and negatives (PW and variants like it)."""
 
 from __future__ import annotations
 

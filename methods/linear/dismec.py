@@ -1,4 +1,4 @@
-"""DiSMEC: one squared-hinge classifier a label, small weights dropped (PW eq. 22).
+"""DiSMEC: one squared-hinge classifier per label, small weights dropped (PW eq. 22).
 
 As the authors' program (``-s 2 -B 1 -c 1``): unit rows, a regularised bias feature of value 1,
 weights below 0.01 in size set to 0 (the bias among them), classifiers only for labels with a
@@ -103,7 +103,7 @@ class DiSMEC(Method):
         )
 
     def _digest(self, train: Split, weights: LabelWeights | None) -> str:
-        """Names the problem, so that a checkpoint of another one is never taken for it."""
+        """A name of the problem, so that a checkpoint of another one is never taken for it."""
         digest = hashlib.sha256(repr((self.tol, self.prune, self.C, self.normalize)).encode())
         bow = train.inputs.bow
         assert bow is not None
@@ -162,7 +162,7 @@ def _gather(pieces: list[Solution], n_labels: int, width: int) -> sparse.csr_mat
 
 
 def _notes(pieces: list[Solution], tol: float) -> list[str]:
-    """Says so where a label was not solved to the tolerance."""
+    """A note where labels were not solved to the tolerance, else nothing."""
     worst = max((float(piece.gap.max(initial=0.0)) for piece in pieces), default=0.0)
     missed = sum(int((piece.gap > tol).sum()) for piece in pieces)
     if not missed:

@@ -1,4 +1,4 @@
-"""One sparse linear classifier a label: what DiSMEC and its variants leave behind."""
+"""One sparse linear classifier per label: the model of DiSMEC and its variants."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class SparseLinearModel(Model):
 
     @classmethod
     def load(cls, folder: Path) -> SparseLinearModel:
-        """Read back what :meth:`save` wrote."""
+        """The model that :meth:`save` wrote into the folder."""
         facts = json.loads((folder / "model.json").read_text(encoding="utf-8"))
         arrays = [np.load(folder / f"{part}.npy") for part in ("data", "indices", "indptr")]
         return cls(

@@ -13,7 +13,7 @@ from methods.warm_up import fit_tiny
 
 
 class LinearSVC(Method):
-    """scikit-learn's LinearSVC, one a label: primal, bias a regularised feature of value 1."""
+    """scikit-learn's LinearSVC, one per label: primal, bias a regularised feature of value 1."""
 
     name = "LinearSVC"
     accepts = frozenset({"loss_weights"})

@@ -1,4 +1,4 @@
-"""napkinXC (C++): binary relevance by liblinear. Takes no label weights, tells no norms."""
+"""napkinXC (C++): binary relevance by liblinear. It takes no label weights, reports no norms."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class NapkinXCModel(Model):
 
     @classmethod
     def load(cls, folder: Path) -> NapkinXCModel:
-        """Read them back."""
+        """The model that :meth:`save` wrote into the folder."""
         from napkinxc.models import BR
 
         model = BR(str(folder / "napkinxc"))
@@ -54,7 +54,7 @@ class NapkinXCModel(Model):
 
 
 class NapkinXC(Method):
-    """One liblinear classifier a label (dual squared hinge), as DiSMEC's problem."""
+    """One liblinear classifier per label (dual squared hinge), as DiSMEC's problem."""
 
     name = "napkinXC-BR"
     package = "napkinxc"

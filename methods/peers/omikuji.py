@@ -1,4 +1,4 @@
-"""omikuji (Rust): Parabel-style forests. Takes no label weights and no seed, tells no norms."""
+"""omikuji (Rust): Parabel-style forests. It takes no label weights or seed, reports no norms."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class OmikujiModel(Model):
 
     @classmethod
     def load(cls, folder: Path) -> OmikujiModel:
-        """Read it back."""
+        """The model that :meth:`save` wrote into the folder."""
         import omikuji
 
         beam = int((folder / "beam.txt").read_text(encoding="ascii"))

@@ -148,7 +148,7 @@ class InstanceTreesModel(Model):
 
     @classmethod
     def load(cls, folder: Path) -> InstanceTreesModel:
-        """Read them back."""
+        """The model that :meth:`save` wrote into the folder."""
         stored = json.loads((folder / "forest.json").read_text())
         trees = []
         for number in range(stored["n_trees"]):

@@ -60,7 +60,7 @@ class LabelTreesModel(Model):
 
     @classmethod
     def load(cls, folder: Path) -> LabelTreesModel:
-        """Read them back."""
+        """The model that :meth:`save` wrote into the folder."""
         return cls(
             Forest.load(folder / "forest.npz"), **json.loads((folder / "search.json").read_text())
         )
@@ -107,7 +107,7 @@ class LabelTrees(Method):
             scales,
             train.labels,
             SolverSettings(self.C, self.eps, self.passes, self.threshold, self.bias),
-            place=(context.seed,),
+            seed_axes=(context.seed,),
             threads=context.threads,
             weights=context.hooks.find(LabelWeights),
             progress=context.progress,
@@ -149,7 +149,7 @@ class Parabel(LabelTrees):
 
 @dataclass(kw_only=True, eq=False)
 class Bonsai(LabelTrees):
-    """Shallow trees with up to ``n_children`` children a node, not balanced.
+    """Shallow trees with up to ``n_children`` children per node, not balanced.
 
     ``depth`` counts levels of nodes, root and leaves included (the authors' -m): 2 is one
     clustering. A node with at most ``n_children`` labels is a leaf.

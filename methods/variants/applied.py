@@ -43,7 +43,7 @@ class Changed(Method, Generic[Change]):
         return 1
 
     def cost(self, meta: Mapping[str, Any]) -> Cost | None:
-        """The base's, for each fit of it."""
+        """The cost of a fit of the base, times the number of such fits."""
         cost = self._base.cost(meta)
         if cost is None:
             return None
@@ -56,5 +56,5 @@ class Changed(Method, Generic[Change]):
             fit_tiny(self, train)
 
     def skip(self, meta: Mapping[str, Any], resources: Resources) -> str | None:
-        """As the base's."""
+        """The reason why the base cannot run here, or None."""
         return self._base.skip(meta, resources)

@@ -9,7 +9,7 @@ from benchmarks.common.loading import load_class, target_of
 from methods.interface import Model
 
 
-def save_inner(model: Model, folder: Path) -> None:
+def save_nested(model: Model, folder: Path) -> None:
     """Write a model and the name of its class into a new folder."""
     folder.mkdir()
     (folder / "class.json").write_text(json.dumps(target_of(model)))
@@ -17,7 +17,7 @@ def save_inner(model: Model, folder: Path) -> None:
     model.save(folder / "model")
 
 
-def load_inner(folder: Path) -> Model:
-    """The model that :func:`save_inner` wrote into the folder."""
+def load_nested(folder: Path) -> Model:
+    """The model that :func:`save_nested` wrote into the folder."""
     target = json.loads((folder / "class.json").read_text())
     return load_class(target, Model).load(folder / "model")  # type: ignore[type-abstract]

@@ -1,4 +1,4 @@
-"""PW, PW-cb and their relatives: factors on the loss of each label's positives (PW sec. 2-3)."""
+"""PW, PW-cb and variants like them: factors on the loss of each label's positives (PW sec. 2-3)."""
 
 from __future__ import annotations
 

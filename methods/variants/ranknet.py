@@ -24,7 +24,7 @@ from methods._kernels.topk import reordered
 from methods.interface import FitContext, Method, Model, Variant
 from methods.variants import ranknet_core as core
 from methods.variants.applied import Changed
-from methods.variants.nested_model import load_inner, save_inner
+from methods.variants.nested_model import load_nested, save_nested
 
 LINKS = ("auto", "identity", "hinge")
 
@@ -59,12 +59,12 @@ class Reranker(Model):
         """New scores of a base's predictions."""
 
     def label_norms(self) -> np.ndarray | None:
-        """The base's."""
+        """Norms of the base's classifiers, which re-ranking leaves as they are."""
         return self.base.label_norms()
 
     @property
     def notes(self) -> Sequence[str]:  # type: ignore[override]
-        """The base's."""
+        """The notes of the base's model."""
         return self.base.notes
 
 
@@ -83,7 +83,7 @@ class SimpleModel(Reranker):
 
     def save(self, folder: Path) -> None:
         """Write the base and the factors."""
-        save_inner(self.base, folder / "base")
+        save_nested(self.base, folder / "base")
         np.save(folder / "factors.npy", self.factors)
         (folder / "ranknet.json").write_text(
             json.dumps({"candidates": self.candidates, "link": self.link})
@@ -91,9 +91,9 @@ class SimpleModel(Reranker):
 
     @classmethod
     def load(cls, folder: Path) -> SimpleModel:
-        """Read them back."""
+        """The model that :meth:`save` wrote into the folder."""
         settings = json.loads((folder / "ranknet.json").read_text())
-        return cls(load_inner(folder / "base"), np.load(folder / "factors.npy"), **settings)
+        return cls(load_nested(folder / "base"), np.load(folder / "factors.npy"), **settings)
 
 
 class NetworkModel(Reranker):
@@ -125,7 +125,7 @@ class NetworkModel(Reranker):
 
     @property
     def notes(self) -> Sequence[str]:  # type: ignore[override]
-        """The base's, and what the re-ranker took beside it."""
+        """The notes of the base's model, and how long the re-ranker took beside it."""
         said = [*self.base.notes, *self.remarks]
         if self.seconds:
             took = ", ".join(f"{what} {seconds:.1f} s" for what, seconds in self.seconds.items())
@@ -152,7 +152,7 @@ class NetworkModel(Reranker):
 
     def save(self, folder: Path) -> None:
         """Write the base, the network and its settings."""
-        save_inner(self.base, folder / "base")
+        save_nested(self.base, folder / "base")
         np.savez(
             folder / "network.npz",
             indptr=self.pattern.indptr,
@@ -166,7 +166,7 @@ class NetworkModel(Reranker):
 
     @classmethod
     def load(cls, folder: Path) -> NetworkModel:
-        """Read them back."""
+        """The model that :meth:`save` wrote into the folder."""
         settings = json.loads((folder / "ranknet.json").read_text())
         with np.load(folder / "network.npz") as stored:
             n_labels = len(stored["indptr"]) - 1
@@ -175,7 +175,7 @@ class NetworkModel(Reranker):
                 shape=(n_labels, n_labels),
             )
             weights = {name: stored[name] for name in ("W", "W1", "W2")}
-        return cls(load_inner(folder / "base"), pattern=pattern, **weights, **settings)
+        return cls(load_nested(folder / "base"), pattern=pattern, **weights, **settings)
 
 
 class RerankVariant(Variant):

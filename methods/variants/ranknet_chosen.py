@@ -28,7 +28,7 @@ GRID: dict[str, tuple[Any, ...]] = {
     "rate": (0.003, 0.01, 0.03),
 }
 UNTRAINED = {"epochs": 0}
-"""The base's own ranking, for where every other setting costs too much."""
+"""Keeps the ranking of the base, for where every other setting costs too much."""
 PSP = ("PSP@1", "PSP@3", "PSP@5")
 
 

@@ -25,7 +25,7 @@ from methods._kernels.random import below, next_uint64, stream, uniform
 from methods._kernels.topk import reordered
 from methods.interface import FitContext, Method, Model, Variant
 from methods.variants.applied import Changed
-from methods.variants.nested_model import load_inner, save_inner
+from methods.variants.nested_model import load_nested, save_nested
 
 ROWS_AT_ONCE = 4096
 
@@ -165,7 +165,7 @@ class TaugModel(Model):
         )
 
     def label_norms(self) -> np.ndarray | None:
-        """Those of the two models; None where the base has none."""
+        """Norms of the classifiers of both models; None where the base has none."""
         norms = np.full(self.n_labels, np.nan, np.float32)
         for model, own in zip(self.parts, self.labels, strict=True):
             part = model.label_norms()
@@ -176,24 +176,24 @@ class TaugModel(Model):
 
     @property
     def notes(self) -> list[str]:  # type: ignore[override]
-        """Those of both models."""
+        """The notes of both models."""
         return [note for model in self.parts for note in model.notes]
 
     def save(self, folder: Path) -> None:
         """Write both models and their labels."""
         for number, (model, own) in enumerate(zip(self.parts, self.labels, strict=True)):
-            save_inner(model, folder / f"part{number}")
+            save_nested(model, folder / f"part{number}")
             np.save(folder / f"labels{number}.npy", own)
         facts = {"n_parts": len(self.parts), "n_labels": self.n_labels}
         (folder / "taug.json").write_text(json.dumps(facts))
 
     @classmethod
     def load(cls, folder: Path) -> TaugModel:
-        """Read them back."""
+        """The model that :meth:`save` wrote into the folder."""
         facts = json.loads((folder / "taug.json").read_text())
         numbers = range(facts["n_parts"])
         return cls(
-            [load_inner(folder / f"part{number}") for number in numbers],
+            [load_nested(folder / f"part{number}") for number in numbers],
             [np.load(folder / f"labels{number}.npy") for number in numbers],
             facts["n_labels"],
         )
@@ -297,7 +297,7 @@ class Decoupled(Changed[Taug]):
         augmentation = self._change.augmentation(part.inputs.bow, context.seed)
         copies = 1 + self._change.n_aug
         labels = sparse.csr_matrix(sparse.vstack([part.labels] * copies, format="csr"))
-        # Eight bytes an entry: a feature and its value.
+        # Eight bytes per entry: a feature and its value.
         megabytes = part.inputs.bow.nnz * copies * 8 / 1e6
         if megabytes <= self._change.memory_mb:
             inputs = Inputs(bow=augmentation.in_memory())

@@ -90,11 +90,11 @@ class UnbiasedDiSMEC(Changed[Unbiased]):
             context.progress(first + len(some), len(labels), "labels")
         weights = sparse.csr_matrix((train.n_labels, X.shape[1]), dtype=np.float32)
         if rows:
-            place = sparse.csr_matrix(
+            rows_to_labels = sparse.csr_matrix(
                 (np.ones(len(labels), np.float32), (labels, np.arange(len(labels)))),
                 shape=(train.n_labels, len(labels)),
             )
-            weights = sparse.csr_matrix(place @ sparse.vstack(rows, format="csr"))
+            weights = sparse.csr_matrix(rows_to_labels @ sparse.vstack(rows, format="csr"))
             weights.sort_indices()
         note = (
             f"unbiased loss (PW eq. 4) has no minimum here: {stopped} of {len(labels)} labels "
@@ -115,7 +115,7 @@ class UnbiasedDiSMEC(Changed[Unbiased]):
 def objective_and_gradient(
     X: sparse.csr_matrix, true: np.ndarray, inverse_p: np.ndarray, W: np.ndarray, cost: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """1/2 |w|^2 + cost * (PW eqs. 4, 5 with the squared hinge), and its gradient, a row a label."""
+    """1/2 |w|^2 + cost * (PW eqs. 4, 5 with the squared hinge) and its gradient, by label."""
     scores = X @ W.T
     value = np.where(
         true,

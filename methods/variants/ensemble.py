@@ -18,7 +18,7 @@ from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
 from methods.interface import FitContext, Method, Model, Variant
 from methods.variants.applied import Changed
-from methods.variants.nested_model import load_inner, save_inner
+from methods.variants.nested_model import load_nested, save_nested
 
 ROWS_AT_ONCE = 4096
 
@@ -124,13 +124,13 @@ class EnsembleModel(Model):
         """Write each member into a folder of its own."""
         (folder / "ensemble.json").write_text(json.dumps(len(self.members)))
         for number, member in enumerate(self.members):
-            save_inner(member, folder / str(number))
+            save_nested(member, folder / str(number))
 
     @classmethod
     def load(cls, folder: Path) -> EnsembleModel:
         """The ensemble that :meth:`save` wrote into the folder."""
         n = json.loads((folder / "ensemble.json").read_text())
-        return cls([load_inner(folder / str(number)) for number in range(n)])
+        return cls([load_nested(folder / str(number)) for number in range(n)])
 
 
 def mean_norms(norms: Sequence[np.ndarray]) -> np.ndarray:

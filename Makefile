@@ -1,15 +1,24 @@
-# `make run`: set up and run the default configuration. `make test`: set up and check everything.
+# Each of these sets up .venv first.
+# `make run`: the default configuration. `make test`: every check and test.
+# `make quick`: the checks and the fast unit tests. `make smoke`: a whole run on the tiny corpus.
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: run test check format lock clean
+.PHONY: run test quick smoke check format lock clean
 
 run: $(STAMP)
 	$(BIN)/snakemake --cores all
 
 test: check
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+quick: check
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" tests/unit
+
+# In a folder of its own, so that the results of other runs stay as they are.
+smoke: $(STAMP)
+	$(BIN)/snakemake --cores 2 --directory build/smoke --configfile config/smoke.yaml
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

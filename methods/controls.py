@@ -8,7 +8,6 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
-from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
 from benchmarks.evaluation.topk import TopK
 from methods.interface import FitContext, Method, Model
 
@@ -131,8 +130,4 @@ class Oracle(Method):
     def fit_in(self, train: Split, context: FitContext) -> OracleModel:
         if self._solution is None:
             raise ValueError('the oracle needs the solution: get("oracle").given(test.labels)')
-        meta = train.meta
-        weights = inverse_propensity(
-            train.label_counts(), len(train), meta.get("A", DEFAULT_A), meta.get("B", DEFAULT_B)
-        )
-        return OracleModel(self._solution, weights)
+        return OracleModel(self._solution, train.inverse_propensity())

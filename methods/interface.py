@@ -94,6 +94,8 @@ class Model(abc.ABC):
 
     notes: Sequence[str] = ()
     """What a reader of the result should know: a bound that was hit, a label left out."""
+    decision_threshold: float | None = None
+    """The score above which a label is predicted to apply; None where scores only rank."""
 
     @abc.abstractmethod
     def predict(self, inputs: Inputs, k: int) -> TopK:

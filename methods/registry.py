@@ -44,6 +44,7 @@ VARIANTS: dict[str, str] = {
     "Taug-d": "methods.variants.taug:TaugD",
     "Taug-s": "methods.variants.taug:TaugS",
     "Taug-ds": "methods.variants.taug:Taug",
+    "ensemble": "methods.variants.ensemble:Ensemble",
 }
 
 ALIASES = {"Taug": "Taug-ds", "RankNet+Taug-ds": "RankNet+Taug"}

@@ -21,9 +21,10 @@ from methods.registry import (
     canonical,
     variant_recipes,
 )
+from workflow.ensembles import with_members
 
 SCHEMA = Path(__file__).parent / "schemas" / "config.schema.yaml"
-DEFAULT_BUDGET = {"wall_s": 3600.0, "memory_mb": 8000.0, "threads": 1}
+DEFAULT_BUDGET = {"wall_s": 3600.0, "memory_mb": 8000.0, "threads": 1, "device": "cpu"}
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class Job:
     variants: tuple[Recipe, ...]
     budget: Mapping[str, Any]
     shards: int = 1
+    members: tuple[Cell, ...] = ()
+    """The cells that an ensemble is the mean of."""
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -104,7 +107,7 @@ def plan(config: Mapping[str, Any], source: str, datasets: Iterable[str]) -> lis
                         jobs.setdefault(cell, job)
     if faults:
         raise InvalidDocumentError("\n".join([f"{source} is not valid:", *_indent(faults)]))
-    return list(jobs.values())
+    return list(with_members(jobs).values())
 
 
 def check_pairs(jobs: Iterable[Job], source: str, misfits: str) -> None:

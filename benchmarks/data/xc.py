@@ -32,6 +32,9 @@ from benchmarks.data.split import Inputs, Split
 BLOCK_BYTES = 2 << 20
 ID_LIMIT = 2**31
 _HEADER = re.compile(rb"[ \t]*(\d+)[ \t]+(\d+)(?:[ \t]+(\d+))?[ \t]*\r?\n?")
+_NUMBER = re.compile(rb"\S*")
+_SHOWN = re.compile(rb"\S{0,60}")
+"""As much of a token as an error quotes."""
 _BOM = b"\xef\xbb\xbf"
 
 Repeated = Literal["error", "sum"]
@@ -266,12 +269,12 @@ def _parse(block: bytes, layout: _Layout) -> _Piece:
             continue
         break
     for slot, start in undecided[: min(n_undecided, len(undecided))].tolist():
-        token = _token(block, start)
+        token = _token(block, start, _NUMBER)
         with np.errstate(over="ignore"):
             values[slot] = np.float32(float(token))
         if not np.isfinite(values[slot]):
             row = int(np.searchsorted(feature_ends[:rows], slot, side="right"))
-            raise _BlockError(kernels.BAD_VALUE, row, token)
+            raise _BlockError(kernels.BAD_VALUE, row, token[:60])
     if code != kernels.OK:
         raise _BlockError(code, rows, _token(block, at))
     feature_ends, label_ends = feature_ends[:rows], label_ends[:rows]
@@ -294,8 +297,8 @@ def _parse(block: bytes, layout: _Layout) -> _Piece:
     )
 
 
-def _token(block: bytes, start: int) -> str:
-    found = re.compile(rb"[^\s]{0,60}").match(block, start)
+def _token(block: bytes, start: int, pattern: re.Pattern[bytes] = _SHOWN) -> str:
+    found = pattern.match(block, start)
     assert found is not None
     return found[0].decode("utf-8", "replace")
 

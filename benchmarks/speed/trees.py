@@ -26,15 +26,20 @@ from benchmarks.data import load
 from benchmarks.evaluation.metrics import score
 from methods import get
 from methods.peers.omikuji import Omikuji, write_documents
+from methods.trees.fastxml import FastXML, PfastreXML
+from methods.trees.parabel import Bonsai, Parabel
+from methods.variants.ranknet import RankNet
+from methods.variants.taug import Taug
 
 DATASETS = ("EURLex-4K-half", "EURLex-4.3K")
 METRICS = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")
 TOP = 5
 PEERS: dict[str, dict[str, Any]] = {
-    "Parabel": {},
-    "Bonsai": {"cluster_balanced": False, "cluster_k": 100, "max_depth": 3},
+    Parabel.name: {},
+    Bonsai.name: {"cluster_balanced": False, "cluster_k": 100, "max_depth": 3},
 }
 """What differs from omikuji's defaults, which are Parabel's."""
+PEER = Omikuji.name
 
 
 def _timed(action: Callable[..., Any], *given: Any, **named: Any) -> tuple[float, Any]:
@@ -67,8 +72,8 @@ def against_omikuji(dataset: str, threads: int, repeats: int) -> list[dict[str, 
             method = get(name)
             method.warm_up(train)
             peer = Omikuji(**settings)
-            best = {"ours": [np.inf, np.inf], "omikuji": [np.inf, np.inf]}
-            values: dict[str, list[dict[str, float]]] = {"ours": [], "omikuji": []}
+            best = {"ours": [np.inf, np.inf], PEER: [np.inf, np.inf]}
+            values: dict[str, list[dict[str, float]]] = {"ours": [], PEER: []}
             for repeat in range(repeats):
                 # Another seed each time: omikuji cannot be seeded, and its figures vary, too.
                 fit, model = _timed(method.fit, train, seed=repeat, threads=threads)
@@ -78,8 +83,8 @@ def against_omikuji(dataset: str, threads: int, repeats: int) -> list[dict[str, 
                 # Its fit starts from a file, as its interface allows no other way.
                 fit, model = _timed(peer.fit_file, path, threads)
                 predict, top = _timed(model.predict, test.inputs, TOP)
-                best["omikuji"] = np.minimum(best["omikuji"], [fit, predict]).tolist()
-                values["omikuji"].append(score(top, test.labels, train.labels))
+                best[PEER] = np.minimum(best[PEER], [fit, predict]).tolist()
+                values[PEER].append(score(top, test.labels, train.labels))
             for program, scored in values.items():
                 means = pd.DataFrame(scored).mean().to_dict()
                 rows.append(_row(dataset, name, program, best[program], means))
@@ -90,34 +95,36 @@ def of_variants(dataset: str, threads: int, copies: Sequence[int]) -> list[dict[
     """RankNet's own training and Taug's fit against Bonsai's fit."""
     train, test = load(dataset)
     rows = []
-    for variant in ("RankNet", "Taug"):
-        get("Bonsai", variant).warm_up(train)
-    base_fit, base = _timed(get("Bonsai").fit, train, seed=0, threads=threads)
-    variants: list[tuple[str, dict[str, Any]]] = [("RankNet", {})]
-    variants += [("Taug", {"n_aug": n_aug}) for n_aug in copies]
+    for variant in (RankNet.name, Taug.name):
+        get(Bonsai.name, variant).warm_up(train)
+    base_fit, base = _timed(get(Bonsai.name).fit, train, seed=0, threads=threads)
+    variants: list[tuple[str, dict[str, Any]]] = [(RankNet.name, {})]
+    variants += [(Taug.name, {"n_aug": n_aug}) for n_aug in copies]
     for variant, params in variants:
-        method = get("Bonsai", variant, variant_params=params)
+        method = get(Bonsai.name, variant, variant_params=params)
         fit, model = _timed(method.fit, train, seed=0, threads=threads)
         predict, top = _timed(model.predict, test.inputs, TOP)
         values = score(top, test.labels, train.labels)
-        name = f"Bonsai {variant}" + "".join(f" {key}={value}" for key, value in params.items())
+        name = f"{Bonsai.name} {variant}" + "".join(
+            f" {key}={value}" for key, value in params.items()
+        )
         row = _row(dataset, name, "ours", (fit, predict), values)
         row["fit_over_base"] = fit / base_fit
-        if variant == "RankNet":
+        if variant == RankNet.name:
             row["network_over_base"] = model.seconds["network"] / base_fit
             row["scores_over_base"] = model.seconds["scores"] / base_fit
         rows.append(row)
     predict, top = _timed(base.predict, test.inputs, TOP)
     values = score(top, test.labels, train.labels)
     # Named apart: the plain row beside omikuji is another measurement.
-    rows.append(_row(dataset, "Bonsai, base of these", "ours", (base_fit, predict), values))
+    rows.append(_row(dataset, f"{Bonsai.name}, base of these", "ours", (base_fit, predict), values))
     return rows
 
 
 def of_forests(dataset: str, threads: int) -> list[dict[str, Any]]:
     """FastXML and PfastreXML, twice each in turn: fifty trees take long."""
     train, test = load(dataset)
-    names = ("FastXML", "PfastreXML")
+    names = (FastXML.name, PfastreXML.name)
     best = {name: [np.inf, np.inf] for name in names}
     values: dict[str, dict[str, float]] = {}
     for name in names:
@@ -134,9 +141,9 @@ def print_ratios(frame: pd.DataFrame) -> None:
     """How many times omikuji's time is ours, and the differences in P@k."""
     for (dataset, method), part in frame.groupby(["dataset", "method"], sort=False):
         by = part.set_index("program")
-        if "omikuji" not in by.index:
+        if PEER not in by.index:
             continue
-        ours, peer = by.loc["ours"], by.loc["omikuji"]
+        ours, peer = by.loc["ours"], by.loc[PEER]
         differences = " ".join(f"{m} {ours[m] - peer[m]:+.2f}" for m in METRICS)
         print(
             f"{dataset} {method}: fit {peer['fit_s'] / ours['fit_s']:.1f}x and predict "

@@ -27,6 +27,8 @@ class SparseLinearModel(Model):
     """Weights L x (D + 1), the bias last. A label that was not trained is never predicted:
     its score would be 0, above that of most labels with a classifier."""
 
+    decision_threshold = 0.0
+
     def __init__(
         self,
         weights: sparse.csr_matrix,

@@ -20,7 +20,6 @@ from numba import njit
 from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
-from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
 from benchmarks.evaluation.topk import TopK
 from methods._kernels.topk import best_of
 from methods.interface import FitContext, Method, Model
@@ -256,11 +255,8 @@ class PfastreXML(FastXML):
     def fit_in(self, train: Split, context: FitContext) -> InstanceTreesModel:
         assert train.inputs.bow is not None
         X = train.inputs.bow.tocsr().astype(np.float32, copy=False)
-        counts = train.label_counts()
-        inverse_p = inverse_propensity(
-            counts, len(train), train.meta.get("A", DEFAULT_A), train.meta.get("B", DEFAULT_B)
-        )
-        trees = self._grow(X, train, inverse_p.astype(np.float32), False, context)
+        inverse_p = train.inverse_propensity().astype(np.float32)
+        trees = self._grow(X, train, inverse_p, False, context)
         return InstanceTreesModel(
             trees,
             X.shape[1],

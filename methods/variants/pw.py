@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.data.split import Split
-from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
 from methods.hooks import Hooks
 from methods.hooks.loss_weights import LabelWeights
 from methods.interface import FitContext, Method, Model, Variant
@@ -38,13 +37,8 @@ class LabelWeightVariant(Variant):
     def weights(self, train: Split) -> LabelWeights:
         """The factors for a training split; negatives keep weight 1."""
         counts = train.label_counts()
-        inverse_p = inverse_propensity(
-            counts,
-            len(train),
-            train.meta.get("A", DEFAULT_A),
-            train.meta.get("B", DEFAULT_B),
-        )
-        return LabelWeights(self.positive(counts, inverse_p), np.ones(len(counts)))
+        positive = self.positive(counts, train.inverse_propensity())
+        return LabelWeights(positive, np.ones(len(counts)))
 
 
 class PW(LabelWeightVariant):

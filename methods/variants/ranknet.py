@@ -18,7 +18,6 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
-from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
 from benchmarks.evaluation.topk import TopK
 from methods._kernels.random import stream
 from methods._kernels.topk import reordered
@@ -212,12 +211,7 @@ class RankNetSimple(RerankVariant):
 
     def fit(self, base: Method, train: Split, context: FitContext) -> SimpleModel:
         """Nothing is learnt beyond the base."""
-        factors = inverse_propensity(
-            train.label_counts(),
-            len(train),
-            train.meta.get("A", DEFAULT_A),
-            train.meta.get("B", DEFAULT_B),
-        )
+        factors = train.inverse_propensity()
         return SimpleModel(base.fit_in(train, context), factors, self.candidates, self.link)
 
 

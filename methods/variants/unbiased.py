@@ -19,7 +19,6 @@ from benchmarks.evaluation.losses import (
     squared_hinge_positive_slope,
     unbiased_positive,
 )
-from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
 from methods.interface import FitContext, Method, Variant
 from methods.linear.dismec import DiSMEC
 from methods.linear.model import SparseLinearModel, as_unit_rows
@@ -70,12 +69,7 @@ class UnbiasedDiSMEC(Changed[Unbiased]):
         start = self._base.fit_in(train, context)
         X = (as_unit_rows(bow) if self._base.normalize else bow).astype(np.float64)
         X = sparse.csr_matrix(sparse.hstack([X, np.ones((X.shape[0], 1))]))
-        inverse_p = inverse_propensity(
-            train.label_counts(),
-            len(train),
-            train.meta.get("A", DEFAULT_A),
-            train.meta.get("B", DEFAULT_B),
-        )
+        inverse_p = train.inverse_propensity()
         labels = np.flatnonzero(start.trained)
         by_label = sparse.csc_matrix(train.labels)
         rows, stopped = [], 0

@@ -5,6 +5,7 @@ import json
 import pandas as pd
 import pytest
 import yaml
+from workspace import Workspace
 
 from benchmarks.common.schema import validate
 from workflow.runtime.cell import RUN_SCHEMA
@@ -152,8 +153,6 @@ TEST_TEXTS = {
 
 
 def test_texts_become_vectors_that_say_what_they_are_about(tmp_path, root):
-    from conftest import Workspace
-
     # No bag of words, and other words in the test texts: only what they mean can tell.
     for name, texts in (("train", TRAIN_TEXTS), ("test", TEST_TEXTS)):
         rows = [{"text": text, "labels": [topic]} for topic in texts for text in texts[topic]]

@@ -7,6 +7,7 @@ supervisor explains. Compiling (warm_up), fit and predict are timed apart.
 from __future__ import annotations
 
 import faulthandler
+import importlib.util
 import json
 import os
 import signal
@@ -70,7 +71,11 @@ def run(spec: dict[str, Any], scratch: Path) -> dict[str, Any]:
     """Run the cell of a spec; what came of it, files written into the scratch folder."""
     journal = Journal(scratch)
     try:
-        return {**_run(spec, scratch, journal), "phases": journal.phases}
+        reason = _no_card(spec["device"])
+        if reason is not None:
+            return {"status": "skipped", "reason": reason, "phases": {}}
+        outcome = _run(spec, scratch, journal)
+        return {"peak_gpu_mb": _peak_gpu_mb(), **outcome, "phases": journal.phases}
     except MisfitError as misfit:
         return {"status": "skipped", "reason": f"not applicable: {misfit}", "phases": {}}
     except MemoryError as error:
@@ -95,7 +100,7 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
         return {"status": "skipped", "reason": reason}
     if isinstance(method, Oracle):
         method = method.given(test.labels)
-    ok = {"status": "ok", "reason": "", "params": method.params()}
+    ok: dict[str, Any] = {"status": "ok", "reason": "", "params": method.params()}
     with journal.timed("warm_up"):
         method.warm_up(train.observed())
     if "shard" in spec:
@@ -110,6 +115,7 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
                 reason = f"shard {number} of {len(parts)}: {part['reason']}"
                 return {"status": part["status"], "reason": reason}
         ok["shards_peak_mb"] = max(part["peak_mb"] for part in parts)
+        ok["peak_gpu_mb"] = max(part["peak_gpu_mb"] or 0.0 for part in parts) or None
         journal.phases["fit"] = {
             unit: sum(part["phases"]["fit"][unit] for part in parts) for unit in ("wall_s", "cpu_s")
         }
@@ -124,7 +130,7 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
         return {"status": "error", "reason": f"the predictions are not valid: {fault}"}
     np.savez_compressed(scratch / "predictions.npz", indices=top.indices, scores=top.scores)
     np.savez_compressed(scratch / "norms.npz", norms=_norms(model, train))
-    return {**ok, "notes": list(model.notes)}
+    return {**ok, "notes": list(model.notes), "decision_threshold": model.decision_threshold}
 
 
 def _fit(
@@ -135,6 +141,7 @@ def _fit(
     clock: Clock,
     shard: tuple[int, int] | None = None,
 ) -> Model:
+    resources = {name: Path(path) for name, path in spec["resources"].items()}
     with journal.timed("fit"):
         return method.fit(
             train.observed(),
@@ -144,7 +151,7 @@ def _fit(
             shard=shard,
             checkpoint=Path(spec["checkpoint"]),
             clock=clock,
-            resources={name: Path(path) for name, path in spec.get("resources", {}).items()},
+            resources=resources,
             progress=journal.progress,
         )
 
@@ -161,6 +168,26 @@ def _norms(model: Model, train: Split) -> np.ndarray:
     if norms.shape != (train.n_labels,):
         raise ValueError(f"label_norms has shape {norms.shape}, not ({train.n_labels},)")
     return norms.astype(np.float32)
+
+
+def _no_card(device: str) -> str | None:
+    """Why a CUDA cell cannot start: only torch knows whether the card it was given works."""
+    if device != "cuda" or importlib.util.find_spec("torch") is None:
+        return None
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+        return None
+    return "no CUDA device here that torch can use; set device: cpu in the budget"
+
+
+def _peak_gpu_mb() -> float | None:
+    """Most memory that torch held on the card at a time; None where no card was used."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available():
+        return None
+    return float(torch.cuda.max_memory_allocated()) / 2**20
 
 
 def _cpu_seconds() -> float:

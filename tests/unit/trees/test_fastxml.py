@@ -14,6 +14,8 @@ from methods.trees._mersenne import mersenne
 from methods.trees.fastxml import FastXML, InstanceTreesModel, PfastreXML
 from tests.unit.trees.test_label_trees import corpus
 
+pytestmark = pytest.mark.slow  # compiles the forests' kernels
+
 
 def objective(X, target, costs, w) -> float:
     margins = target * (X @ w)

@@ -19,6 +19,8 @@ from methods.trees.leaf_search import PRUNED_K
 from methods.trees.parabel import Bonsai, LabelTreesModel, Parabel
 from methods.trees.partition import balanced_halves, k_means, label_centroids, row_scales
 
+pytestmark = pytest.mark.slow  # compiles the forests' kernels
+
 
 def corpus(n: int = 150, d: int = 40, n_labels: int = 30, seed: int = 0) -> Split:
     """Documents whose words hint at their labels; label 0 never occurs, document 0 is empty."""

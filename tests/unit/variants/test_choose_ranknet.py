@@ -8,6 +8,8 @@ import pytest
 from benchmarks.data import load
 from workflow.studies import choose_ranknet
 
+pytestmark = pytest.mark.slow  # compiles the forests' kernels
+
 
 def frame() -> pd.DataFrame:
     rows = [(None, 40.0, 80.0), (0.1, 50.0, 70.0), (0.2, 45.0, 79.0), (0.3, 44.0, 80.0)]

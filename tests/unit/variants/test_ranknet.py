@@ -18,6 +18,8 @@ from methods.variants import ranknet_core as core
 from methods.variants.ranknet import NetworkModel, RankNet, SimpleModel, as_probability
 from tests.unit.trees.test_label_trees import corpus
 
+pytestmark = pytest.mark.slow  # compiles the forests' kernels
+
 
 def plain_loss(F, positive, negative, n, trade_off, margin) -> float:
     """RankNet+Taug sec. 3.2, written as printed."""

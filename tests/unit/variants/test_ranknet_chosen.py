@@ -17,6 +17,8 @@ from methods.variants import ranknet_chosen
 from methods.variants.ranknet import NetworkModel, RankNet
 from methods.variants.ranknet_chosen import GRID, UNTRAINED, RankNetChosen, settings
 
+pytestmark = pytest.mark.slow  # compiles the forests' kernels
+
 
 @pytest.fixture(scope="module")
 def train():

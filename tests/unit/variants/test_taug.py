@@ -14,6 +14,8 @@ from methods.variants import taug
 from methods.variants.taug import Augmentation, TaugModel, head_labels
 from tests.unit.trees.test_label_trees import corpus
 
+pytestmark = pytest.mark.slow  # compiles the forests' kernels
+
 
 def test_head_is_the_most_frequent_share_of_labels() -> None:
     counts = np.array([3, 10, 7, 7, 0])

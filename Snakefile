@@ -22,7 +22,7 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/run.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/compare.smk"
-include: "workflow/rules/figures.smk"
+include: "workflow/rules/papers.smk"
 include: "workflow/rules/report.smk"
 
 
@@ -36,5 +36,4 @@ rule all:
         "results/audit.csv",
         "results/compare/summary.csv",
         expand("results/compare/{paper}.csv", paper=PAPERS),
-        expand("results/tables/relative_improvement.{ext}", ext=TABLE_FORMATS),
-        expand("figures/weight_norms.{ext}", ext=FIGURE_FORMATS),
+        get_artefact_files(),

@@ -1,7 +1,8 @@
 """What is run: base learners and the variants that change them, behind one protocol."""
 
 from benchmarks.evaluation.topk import TopK
-from methods.interface import LabelWeights, Method, Model, Variant
+from methods.hooks.loss_weights import LabelWeights
+from methods.interface import Method, Model, Variant
 from methods.registry import get
 
 __all__ = ["LabelWeights", "Method", "Model", "TopK", "Variant", "get"]

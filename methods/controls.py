@@ -8,7 +8,6 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
-from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
 from benchmarks.evaluation.topk import TopK
 from methods.interface import FitContext, Method, Model
 
@@ -31,7 +30,7 @@ class ConstantModel(Model):
 
     @classmethod
     def load(cls, folder: Path) -> ConstantModel:
-        """Read the scores."""
+        """The model that :meth:`save` wrote into the folder."""
         return cls(np.load(folder / "scores.npy"))
 
 
@@ -41,7 +40,7 @@ class Popularity(Method):
     name = "popularity"
     needs = frozenset()
 
-    def _fit(self, train: Split, context: FitContext) -> ConstantModel:
+    def fit_in(self, train: Split, context: FitContext) -> ConstantModel:
         return ConstantModel(train.label_counts())
 
 
@@ -53,7 +52,7 @@ class RandomModel(Model):
         self.seed = seed
 
     def predict(self, inputs: Inputs, k: int) -> TopK:
-        """k different labels a document, uniformly."""
+        """k different labels per document, drawn uniformly."""
         rng = np.random.default_rng(self.seed)
         top = TopK.empty(len(inputs), k)
         kept = min(k, self.n_labels)
@@ -69,7 +68,7 @@ class RandomModel(Model):
 
     @classmethod
     def load(cls, folder: Path) -> RandomModel:
-        """Read them back."""
+        """The model that :meth:`save` wrote into the folder."""
         n_labels, seed = np.load(folder / "random.npy").tolist()
         return cls(n_labels, seed)
 
@@ -80,7 +79,7 @@ class Random(Method):
     name = "random"
     needs = frozenset()
 
-    def _fit(self, train: Split, context: FitContext) -> RandomModel:
+    def fit_in(self, train: Split, context: FitContext) -> RandomModel:
         return RandomModel(train.n_labels, context.seed)
 
 
@@ -108,13 +107,13 @@ class OracleModel(Model):
 
     @classmethod
     def load(cls, folder: Path) -> OracleModel:
-        """Read them back."""
+        """The model that :meth:`save` wrote into the folder."""
         solution = sparse.csr_matrix(sparse.load_npz(folder / "solution.npz"))
         return cls(solution, np.load(folder / "value.npy"))
 
 
 class Oracle(Method):
-    """Cheats: it is told the test labels, by :meth:`given` and by no other way."""
+    """Predicts the test labels, which it is given by :meth:`given` and in no other way."""
 
     name = "oracle"
     needs = frozenset()
@@ -128,11 +127,7 @@ class Oracle(Method):
         told._solution = solution
         return told
 
-    def _fit(self, train: Split, context: FitContext) -> OracleModel:
+    def fit_in(self, train: Split, context: FitContext) -> OracleModel:
         if self._solution is None:
             raise ValueError('the oracle needs the solution: get("oracle").given(test.labels)')
-        meta = train.meta
-        weights = inverse_propensity(
-            train.label_counts(), len(train), meta.get("A", DEFAULT_A), meta.get("B", DEFAULT_B)
-        )
-        return OracleModel(self._solution, weights)
+        return OracleModel(self._solution, train.inverse_propensity())

@@ -1,7 +1,10 @@
-"""The protocol between the harness and whatever it runs: Method, Model, Variant.
+"""The protocol between the harness and whatever it runs: Method, Model, Variant, FitContext.
 
-A method is a set of hyper-parameters with a ``fit``; a model is what came of it. Both are plain
-Python: no part of this file knows of Snakemake, files of a cell or the command line.
+A method is a set of hyper-parameters with a ``fit``; a model is what it returns. Both are plain
+Python: nothing here depends on Snakemake, on the files of a cell or on the command line.
+
+This module is a contract and computes nothing; what changes a result lives in modules of its own
+(:mod:`methods.hooks`, :mod:`methods.holdout`).
 """
 
 from __future__ import annotations
@@ -9,20 +12,28 @@ from __future__ import annotations
 import abc
 import importlib.util
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from benchmarks.data.split import Inputs, Split
-from benchmarks.evaluation.topk import TopK
+from methods.holdout import hold_out
+from methods.hooks import Hook, Hooks
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from benchmarks.evaluation.topk import TopK
+
+DIGEST_EXEMPT = {"dev_size": "methods.holdout"}
+"""Leaves this module out of the digests of cells: a new hook kind, context field or method of a
+class here reruns nothing. Where a method defines one of these names, the module given counts."""
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What a run may use; ``skip`` decides on it."""
+    """What a run may use of the machine; ``skip`` decides on it."""
 
     threads: int = 1
     memory_mb: float = float("inf")
@@ -38,14 +49,6 @@ class Cost:
     megabytes: float
 
 
-@dataclass(frozen=True)
-class LabelWeights:
-    """Factors on the loss of a label's positives and negatives, float64[L] each."""
-
-    positive: np.ndarray
-    negative: np.ndarray
-
-
 class Clock:
     """Remaining wall time, for methods that can stop early rather than be stopped."""
 
@@ -58,7 +61,7 @@ class Clock:
 
 
 def no_progress(done: float, total: float, what: str = "") -> None:
-    """The default ``progress``: silence."""
+    """The default ``progress``: reports nothing."""
 
 
 Progress = Callable[[float, float, str], None]
@@ -68,14 +71,18 @@ Progress = Callable[[float, float, str], None]
 class FitContext:
     """How to fit, apart from what to fit: one object, so that adapters pass it on whole.
 
-    ``shard`` is ``(i, of)``: fit only the i-th part of the labels. ``checkpoint`` is a folder
-    that survives a kill, for work that can be resumed.
+    ``dev`` is a validation split held out of train, for methods with a ``dev_size``.
+    ``resources`` are the paths of the word vectors and encoders that the method names.
+    ``hooks`` act on the training, by kind. ``shard`` is ``(i, of)``: fit only the i-th part of the
+    labels. ``checkpoint`` is a folder that survives a kill, for work that can be resumed.
     """
 
     seed: int = 0
     device: str = "cpu"
     threads: int = 1
-    weights: LabelWeights | None = None
+    dev: Split | None = None
+    resources: Mapping[str, Path] = field(default_factory=dict)
+    hooks: Hooks = field(default_factory=Hooks)
     shard: tuple[int, int] | None = None
     checkpoint: Path | None = None
     clock: Clock = field(default_factory=Clock)
@@ -87,6 +94,8 @@ class Model(abc.ABC):
 
     notes: Sequence[str] = ()
     """What a reader of the result should know: a bound that was hit, a label left out."""
+    decision_threshold: float | None = None
+    """The score above which a label is predicted to apply; None where scores only rank."""
 
     @abc.abstractmethod
     def predict(self, inputs: Inputs, k: int) -> TopK:
@@ -108,40 +117,48 @@ class Model(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def load(cls, folder: Path) -> Model:
-        """Read back what :meth:`save` wrote."""
+        """The model that :meth:`save` wrote into the folder."""
 
 
 class Method(abc.ABC):
     """A base learner with its hyper-parameters.
 
     Sub-classes take every hyper-parameter as a keyword of ``__init__`` with a default, store it
-    under the same name, and implement :meth:`_fit`.
+    under the same name, and implement :meth:`fit_in`.
     """
 
     name: ClassVar[str]
     needs: ClassVar[frozenset[str]] = frozenset({"bow"})
-    """Which of bow, tokens, texts, weights (pretrained) it must be given."""
-    takes_label_weights: ClassVar[bool] = False
-    """Whether ``weights`` (PW and its kin) act on its loss."""
+    """Which of bow, tokens, texts it must be given."""
+    resources: ClassVar[frozenset[str]] = frozenset()
+    """Names of the word vectors, tokenisers and encoders it must be given the paths of."""
+    accepts: ClassVar[frozenset[str]] = frozenset()
+    """The kinds of hooks that act on its training, see :mod:`methods.hooks`."""
     shardable: ClassVar[bool] = False
     """Whether parts of the labels can be fitted apart and merged."""
     seedable: ClassVar[bool] = True
     """Whether a seed fixes the result; only other people's programs may say no."""
     package: ClassVar[str] = ""
-    """An optional package it needs, of the extra ``peers``."""
+    """An optional package it needs."""
+    extra: ClassVar[str] = ""
+    """The extra of this project that installs the package."""
 
     @property
     def variant(self) -> str:
         """The variant applied on top; ``plain`` for the base itself."""
         return "plain"
 
-    def params(self) -> dict[str, Any]:
-        """The hyper-parameters, for the record."""
-        return {k: v for k, v in vars(self).items() if not k.startswith("_")}
+    def params(self) -> dict[str, dict[str, Any]]:
+        """The hyper-parameters by their owner, ``{"RankNet": {"rate": ...}, "Bonsai": {...}}``."""
+        return {self.name: {k: v for k, v in vars(self).items() if not k.startswith("_")}}
 
     def cost(self, meta: Mapping[str, Any]) -> Cost | None:
         """Estimated seconds (one core) and megabytes; None where no law is known."""
         return None
+
+    def dev_size(self, meta: Mapping[str, Any]) -> int:
+        """How many training documents the harness is to hold out as ``dev``."""
+        return 0
 
     def skip(self, meta: Mapping[str, Any], resources: Resources) -> str | None:
         """A reason not to run here, or None."""
@@ -149,33 +166,60 @@ class Method(abc.ABC):
         if missing:
             return f"{self.name} needs {', '.join(sorted(missing))}; the dataset has none"
         if self.package and importlib.util.find_spec(self.package) is None:
-            return f"{self.name} needs {self.package}: pip install 'tailtables[peers]'"
+            wanted = f"'tailtables[{self.extra}]'" if self.extra else self.package
+            return f"{self.name} needs the package {self.package}: pip install {wanted}"
         return None
 
-    def fit(self, train: Split, *, seed: int = 0, **context: Any) -> Model:
-        """Fit on a training split; see :class:`FitContext` for what else can be said."""
-        weights = context.get("weights")
-        if weights is not None and not self.takes_label_weights:
-            raise ValueError(f"{self.name} does not take label weights")
-        missing = self.needs - train.inputs.kinds - {"weights"}
+    def warm_up(self, train: Split) -> None:  # noqa: B027 (most compile nothing)
+        """Compile what ``fit`` and ``predict`` will run on such data, before they are timed."""
+
+    def fit(
+        self,
+        train: Split,
+        *,
+        seed: int = 0,
+        dev: Split | None = None,
+        hooks: Iterable[Hook] = (),
+        **context: Any,
+    ) -> Model:
+        """Fit on a training split; see :class:`FitContext` for what else can be given."""
+        given = Hooks(*hooks)
+        refused = given.keys() - self.accepts
+        if refused:
+            raise ValueError(f"{self.name} does not take {in_words(refused)}")
+        missing = self.needs - train.inputs.kinds
         if missing:
             raise ValueError(f"{self.name} needs {', '.join(sorted(missing))} in train.inputs")
-        return self._fit(train.observed(), FitContext(seed=seed, **context))
+        missing = self.resources - context.get("resources", {}).keys()
+        if missing:
+            raise ValueError(f"{self.name} needs the resources {', '.join(sorted(missing))}")
+        train = train.observed()
+        if dev is None and self.dev_size(train.meta):
+            train, dev = hold_out(train, self.dev_size(train.meta), seed)
+        return self.fit_in(train, FitContext(seed=seed, dev=dev, hooks=given, **context))
 
     @abc.abstractmethod
-    def _fit(self, train: Split, context: FitContext) -> Model:
-        """Do the fitting."""
+    def fit_in(self, train: Split, context: FitContext) -> Model:
+        """Fit in a context that is complete: what :meth:`fit` and composed methods call."""
 
 
 class Variant(abc.ABC):
     """A change to a base: its loss weights, data, batches, regulariser, scores or classifier."""
 
     name: ClassVar[str]
+    sets: ClassVar[frozenset[str]] = frozenset()
+    """The kinds of hooks it adds to the base's training."""
 
-    @abc.abstractmethod
     def misfit(self, base: Method) -> str | None:
         """Why this variant cannot be applied to the base; None where it can."""
+        refused = self.sets - base.accepts
+        return f"{base.name} takes no {in_words(refused)} in its training" if refused else None
 
     @abc.abstractmethod
     def apply(self, base: Method) -> Method:
         """The changed method; call only where :meth:`misfit` is None."""
+
+
+def in_words(kinds: Iterable[str]) -> str:
+    """Kinds of hooks as a reader sees them: ``loss weights, regulariser``."""
+    return ", ".join(sorted(kinds)).replace("_", " ")

@@ -7,12 +7,12 @@ neither pays for nor depends on the code of another.
 from __future__ import annotations
 
 import difflib
-import importlib
 import inspect
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
+from benchmarks.common.loading import load_class
 from methods.interface import Method, Variant
 
 PLAIN = "plain"
@@ -41,39 +41,52 @@ VARIANTS: dict[str, str] = {
     "RankNet": "methods.variants.ranknet:RankNet",
     "RankNet-chosen": "methods.variants.ranknet_chosen:RankNetChosen",
     "RankNet-simple": "methods.variants.ranknet:RankNetSimple",
-    "Taug": "methods.variants.taug:Taug",
     "Taug-d": "methods.variants.taug:TaugD",
     "Taug-s": "methods.variants.taug:TaugS",
     "Taug-ds": "methods.variants.taug:Taug",
+    "ensemble": "methods.variants.ensemble:Ensemble",
 }
+
+ALIASES = {"Taug": "Taug-ds", "RankNet+Taug-ds": "RankNet+Taug"}
+"""Other names of variants and of compositions: a method has one name, so one cell."""
+
+Params = Mapping[str, Any]
+Kind = TypeVar("Kind", Method, Variant)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A class and the parameters that differ from its defaults."""
+    """A class and the parameters that differ from its defaults.
+
+    ``owner`` is the name by which its parameters are told from those of others, in ``define:`` and
+    in run.json. ``of_bases`` are parameters that a variant's definition sets in bases, by base.
+    """
 
     target: str
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Params = field(default_factory=dict)
+    owner: str = ""
+    of_bases: Mapping[str, Params] = field(default_factory=dict)
 
-    @property
-    def module(self) -> str:
-        """The module that holds the class."""
-        return self.target.partition(":")[0]
-
-    def build(self) -> Any:
+    def build(self, kind: type[Kind]) -> Kind:
         """Import the class and make an instance."""
-        module, _, name = self.target.partition(":")
         try:
-            cls = getattr(importlib.import_module(module), name)
-        except (ImportError, AttributeError) as error:
-            raise UnknownNameError(f"cannot import {self.target!r}: {error}") from error
+            cls = load_class(self.target, kind)
+        except ValueError as error:
+            raise UnknownNameError(str(error)) from error
         known = inspect.signature(cls).parameters
         for key in self.params:
             if key not in known:
                 raise UnknownNameError(
-                    f"{name} has no parameter {key!r}; it has {', '.join(known) or 'none'}"
+                    f"{cls.__name__} has no parameter {key!r}; it has {', '.join(known) or 'none'}"
                 )
         return cls(**self.params)
+
+    def under(self, variants: Iterable[Recipe]) -> Recipe:
+        """This base with the parameters that the variants put on it set in it."""
+        params = dict(self.params)
+        for variant in variants:
+            params |= variant.of_bases.get(self.owner, {})
+        return replace(self, params=params)
 
 
 class UnknownNameError(ValueError):
@@ -85,35 +98,40 @@ class MisfitError(ValueError):
 
 
 Definitions = Mapping[str, Mapping[str, Any]]
-"""The user's own names: ``{name: {extends: known name | class: module:Class, params: {...}}}``."""
+"""The user's own names: ``{name: {extends: known name | class: module:Class, params: {...}}}``.
+
+Parameters of a composition name their owner, ``RankNet.rate: 0.1`` or ``RankNet: {rate: 0.1}``.
+"""
+
+
+def canonical(variant: str, definitions: Definitions | None = None) -> str:
+    """The one name of a variant or composition, whichever of its names is given."""
+    known = definitions or {}
+    if variant in known:
+        return variant
+    parts = (part if part in known else ALIASES.get(part, part) for part in variant.split("+"))
+    joined = "+".join(parts)
+    return ALIASES.get(joined, joined)
 
 
 def base_recipe(name: str, definitions: Definitions | None = None) -> Recipe:
     """The recipe of a base by its name."""
-    return _recipe("base", name, BASES, definitions or {})
+    return _recipes("base", name, BASES, definitions or {})[0]
 
 
 def variant_recipes(name: str, definitions: Definitions | None = None) -> list[Recipe]:
     """The recipes of a variant, innermost first: ``RankNet+Taug`` is RankNet on top of Taug."""
-    if name == PLAIN:
-        return []
-    definitions = definitions or {}
-    if name in definitions or name in VARIANTS:
-        return [_recipe("variant", name, VARIANTS, definitions)]
-    parts = reversed(name.split("+"))
-    return [_recipe("variant", part, VARIANTS, definitions) for part in parts]
+    return [] if name == PLAIN else _recipes("variant", name, VARIANTS, definitions or {})
 
 
 def assemble(base: Recipe, variants: Iterable[Recipe] = ()) -> Method:
     """Build a base and apply the variants to it in order."""
-    method = base.build()
-    if not isinstance(method, Method):
-        raise UnknownNameError(f"{base.target} is not a Method")
+    method = base.build(Method)  # type: ignore[type-abstract]
     for recipe in variants:
-        variant = recipe.build()
-        if not isinstance(variant, Variant):
-            raise UnknownNameError(f"{recipe.target} is not a Variant")
+        variant = recipe.build(Variant)  # type: ignore[type-abstract]
         reason = variant.misfit(method)
+        if reason is None and variant.name in method.params():
+            reason = "it is applied already"
         if reason is not None:
             raise MisfitError(f"{variant.name} does not fit {method.name}: {reason}")
         method = variant.apply(method)
@@ -121,39 +139,76 @@ def assemble(base: Recipe, variants: Iterable[Recipe] = ()) -> Method:
 
 
 def get(
-    base: str,
-    variant: str | None = None,
-    *,
-    variant_params: Mapping[str, Any] | None = None,
-    **params: Any,
+    base: str, variant: str | None = None, *, variant_params: Params | None = None, **params: Any
 ) -> Method:
     """A method by the name of its base and, if given, of a variant of it.
 
-    ``params`` go to the base, ``variant_params`` to the outermost variant.
+    ``params`` go to the base, ``variant_params`` to the variant; those of a composition name their
+    owner, as ``{"RankNet": {"rate": 0.1}}`` or ``{"RankNet.rate": 0.1}``.
     """
-    recipes = variant_recipes(variant or PLAIN)
+    variants = variant_recipes(variant or PLAIN)
     if variant_params:
-        if not recipes:
+        if not variants:
             raise UnknownNameError("variant_params given without a variant")
-        recipes[-1] = Recipe(recipes[-1].target, variant_params)
-    return assemble(Recipe(base_recipe(base).target, params), recipes)
+        variants = _with_params(variants, variant_params, str(variant))
+    recipe = _with_params([base_recipe(base)], params, base)[0]
+    return assemble(recipe.under(variants), variants)
 
 
-def _recipe(kind: str, name: str, known: Mapping[str, str], definitions: Definitions) -> Recipe:
-    params: dict[str, Any] = {}
-    seen: list[str] = []
-    while name in definitions:
-        if name in seen:
-            raise UnknownNameError(f"{kind} {name!r} extends itself: {' -> '.join([*seen, name])}")
-        seen.append(name)
+def _recipes(
+    kind: str,
+    name: str,
+    known: Mapping[str, str],
+    definitions: Definitions,
+    seen: tuple[str, ...] = (),
+) -> list[Recipe]:
+    """The recipes behind a name, innermost first; ``seen`` are the definitions passed already."""
+    if name in seen:
+        raise UnknownNameError(f"{kind} {name!r} extends itself: {' -> '.join([*seen, name])}")
+    if name in definitions:
         entry = definitions[name]
-        params = {**entry.get("params", {}), **params}
         if "class" in entry:
-            return Recipe(entry["class"], params)
-        name = entry["extends"]
-    if name not in known:
-        options = [*known, *definitions] + ([PLAIN] if kind == "variant" else [])
-        close = difflib.get_close_matches(name, options, n=1, cutoff=0.5)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise UnknownNameError(f"unknown {kind} {name!r}: {hint}known are {', '.join(options)}")
-    return Recipe(known[name], params)
+            recipes = [Recipe(entry["class"], owner=name)]
+        else:
+            recipes = _recipes(kind, entry["extends"], known, definitions, (*seen, name))
+        return _with_params(recipes, entry.get("params", {}), name)
+    target = ALIASES.get(name, name)
+    if target in known:
+        return [Recipe(known[target], owner=target)]
+    if kind == "variant" and "+" in name:
+        parts = [_recipes(kind, part, known, definitions, seen) for part in name.split("+")]
+        return [recipe for part in reversed(parts) for recipe in part]
+    options = [*known, *definitions] + ([PLAIN] if kind == "variant" else [])
+    close = difflib.get_close_matches(name, options, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    raise UnknownNameError(f"unknown {kind} {name!r}: {hint}known are {', '.join(options)}")
+
+
+def _with_params(recipes: list[Recipe], params: Params, name: str) -> list[Recipe]:
+    """The recipes with parameters that name their owner, or belong to the only recipe."""
+    found = {recipe.owner: recipe for recipe in recipes}
+    for key, value in params.items():
+        owner, _, parameter = key.rpartition(".")
+        values = {parameter: value}
+        whole = ALIASES.get(key, key)
+        if isinstance(value, Mapping) and (whole in found or whole in BASES):
+            owner, values = whole, dict(value)
+        elif not owner:
+            if len(found) > 1:
+                options = ", ".join(f"{part}.{key}" for part in found)
+                raise UnknownNameError(f"{name} has several parts; write one of {options}")
+            owner = recipes[0].owner
+        owner = ALIASES.get(owner, owner)
+        last = recipes[-1].owner
+        if owner in found:
+            new = {**found[owner].params, **values}
+            found[owner] = replace(found[owner], params=new)
+        elif owner in BASES and recipes[0].owner not in BASES:
+            of_bases = {**found[last].of_bases}
+            of_bases[owner] = {**of_bases.get(owner, {}), **values}
+            found[last] = replace(found[last], of_bases=of_bases)
+        else:
+            raise UnknownNameError(
+                f"{name} has no part {owner!r}; its parts are {', '.join(found)}"
+            )
+    return [found[recipe.owner] for recipe in recipes]

@@ -10,6 +10,7 @@ from typing import Any
 
 from benchmarks.common.schema import InvalidDocumentError, validate
 from benchmarks.records.cell import Cell
+from methods.interface import Variant
 from methods.registry import (
     PLAIN,
     MisfitError,
@@ -17,11 +18,13 @@ from methods.registry import (
     UnknownNameError,
     assemble,
     base_recipe,
+    canonical,
     variant_recipes,
 )
+from workflow.ensembles import with_members
 
 SCHEMA = Path(__file__).parent / "schemas" / "config.schema.yaml"
-DEFAULT_BUDGET = {"wall_s": 3600.0, "memory_mb": 8000.0, "threads": 1}
+DEFAULT_BUDGET = {"wall_s": 3600.0, "memory_mb": 8000.0, "threads": 1, "device": "cpu"}
 
 
 @dataclass(frozen=True)
@@ -33,11 +36,13 @@ class Job:
     variants: tuple[Recipe, ...]
     budget: Mapping[str, Any]
     shards: int = 1
+    members: tuple[Cell, ...] = ()
+    """The cells that an ensemble is the mean of."""
 
     @property
-    def modules(self) -> tuple[str, ...]:
-        """The modules whose code decides the cell's result."""
-        return tuple(recipe.module for recipe in (self.base, *self.variants))
+    def targets(self) -> tuple[str, ...]:
+        """The classes whose code decides the cell's result, as ``module:Class``."""
+        return tuple(recipe.target for recipe in (self.base, *self.variants))
 
     def recipe(self) -> dict[str, Any]:
         """What is run, as plain data: goes into the rule's params and the record."""
@@ -91,16 +96,18 @@ def plan(config: Mapping[str, Any], source: str, datasets: Iterable[str]) -> lis
             faults,
         )
         budget = {**config["budget"], **block.get("budget", {})}
+        own = config["define"]["variants"]
+        variants = {canonical(name, own): tuple(found) for name, found in variants.items()}
         for dataset in block["datasets"]:
             for base, recipe in bases.items():
                 for variant, changes in variants.items():
                     for seed in block.get("seeds", config["seeds"]):
                         cell = Cell(dataset, base, variant, seed)
-                        job = Job(cell, recipe, tuple(changes), budget, block["shards"])
+                        job = Job(cell, recipe.under(changes), changes, budget, block["shards"])
                         jobs.setdefault(cell, job)
     if faults:
         raise InvalidDocumentError("\n".join([f"{source} is not valid:", *_indent(faults)]))
-    return list(jobs.values())
+    return list(with_members(jobs).values())
 
 
 def check_pairs(jobs: Iterable[Job], source: str, misfits: str) -> None:
@@ -140,7 +147,7 @@ def swept(jobs: Iterable[Job], settings: Iterable[str]) -> dict[str, dict[str, A
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for job in jobs:
         if len(job.variants) == 1 and job.cell.variant not in found:
-            variant = job.variants[0].build()
+            variant = job.variants[0].build(Variant)  # type: ignore[type-abstract]
             if all(hasattr(variant, name) for name in names):
                 values = {name: getattr(variant, name) for name in names}
                 found[job.cell.variant] = (job.variants[0].target, values)

@@ -9,7 +9,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # importing pandas takes longer than most who write a file live
+    import pandas as pd
 
 
 @contextmanager
@@ -61,6 +64,12 @@ def write_text(target: str | Path, text: str) -> None:
 def write_json(target: str | Path, document: Any) -> None:
     """Write a JSON file whole or not at all, keys in the given order."""
     write_text(target, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_csv(target: str | Path, frame: pd.DataFrame) -> None:
+    """Write a frame without its index, whole or not at all."""
+    with atomic_path(target) as temporary:
+        frame.to_csv(temporary, index=False)
 
 
 def _umask() -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import importlib.util
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -28,7 +29,7 @@ Part = str | list[str] | dict[str, str]
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file to fetch, what it must be, and where it can be had (best first)."""
+    """A file to fetch, what it must be, and where it is available (best first)."""
 
     name: str
     size: int | None = None
@@ -36,6 +37,8 @@ class RemoteFile:
     md5: str | None = None
     git_blob: str | None = None
     origins: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+    """What to unpack of an archive; everything if empty."""
 
     @property
     def checksum_known(self) -> bool:
@@ -45,7 +48,7 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Source:
-    """One whole way to a dataset: files to fetch and how to read what is in them."""
+    """All that one origin of a dataset needs: files to fetch and how to read them."""
 
     id: str
     files: tuple[RemoteFile, ...]
@@ -65,13 +68,29 @@ class Embedding:
     of: str
     encoder: str
     max_tokens: int
-    """Word pieces read of a text. MiniLM was trained on 128, and time grows with them."""
+    """Word pieces read per text. MiniLM was trained on 128, and time grows with them."""
 
     def digest(self) -> str:
         """Changes when the vectors would; an encoder in a folder counts with its files."""
-        files = sorted(path for path in Path(self.encoder).rglob("*") if path.is_file())
-        about = [self.of, self.encoder, self.max_tokens, [_stamp(path) for path in files]]
+        about = [self.of, self.encoder, self.max_tokens, _stamps(Path(self.encoder))]
         return hashlib.sha256(json.dumps(about).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Where a pretrained encoder's files are: a folder, or one inside an installed package."""
+
+    folder: str
+    package: str | None = None
+    install: str = "saving it there"
+    """How to get it: the command that installs the package."""
+
+    def path(self) -> Path | None:
+        """The folder of the files; None where the package is not installed."""
+        if self.package is None:
+            return Path(self.folder)
+        spec = importlib.util.find_spec(self.package)
+        return Path(spec.origin).parent / self.folder if spec and spec.origin else None
 
 
 @dataclass(frozen=True)
@@ -85,16 +104,18 @@ class Card:
     counts: Mapping[str, int]
     sources: tuple[Source, ...]
     facts: Mapping[str, Any]
-    """Title, homepage, licence, citation, notes, as far as given."""
+    """Those of title, homepage, licence, citation and notes that the card gives."""
     aliases: Mapping[str, list[str]]
     subset_of: str | None = None
     unavailable: str | None = None
     reference: Mapping[str, float] = field(default_factory=dict)
     """Averages as the publisher states them."""
     label_matrices: Mapping[str, str] | None = None
-    """Where the labels alone can be had: ``of`` (a dataset of files), ``train``, ``test``."""
+    """Where the labels alone are: ``of`` (a dataset of files), ``train``, ``test``."""
     embedding: Embedding | None = None
     """Of another dataset's texts, instead of sources."""
+    encoder: Encoder | None = None
+    """Of a pretrained encoder, instead of sources."""
 
     def digest(self) -> str:
         """Changes when what is prepared from the card would; notes and titles do not count.
@@ -104,6 +125,9 @@ class Card:
         about: list[Any] = [self.name, self.A, self.B, sorted(self.counts.items())]
         if self.embedding is not None:
             about.append(self.embedding.digest())
+        if self.encoder is not None:
+            folder = self.encoder.path()
+            about.append([str(folder), _stamps(folder) if folder else []])
         for source in self.sources:
             about.append([source.format, source.train, source.test, source.dev])
             about.append([dict(source.options), dict(source.counts)])
@@ -124,6 +148,10 @@ def local_paths(source: Source) -> list[str]:
         elif part is not None:
             found.extend(part.values())
     return found
+
+
+def _stamps(folder: Path) -> list[list[Any]]:
+    return [_stamp(path) for path in sorted(folder.rglob("*")) if path.is_file()]
 
 
 def _stamp(path: Path) -> list[Any]:
@@ -152,7 +180,7 @@ def load_card(name: str, user: Mapping[str, Mapping[str, Any]] | None = None) ->
 
 
 def unknown_name(name: str, known: Iterable[str]) -> UnknownNameError:
-    """The error for a name that is no dataset's."""
+    """The error for an unknown dataset, with the nearest known names."""
     names = sorted(known, key=str.lower)
     folded = {other.lower(): other for other in names}
     near = [folded[n] for n in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
@@ -203,13 +231,18 @@ def _card(document: Mapping[str, Any], where: str) -> Card:
         reference=checked["reference"],
         label_matrices=checked.get("label_matrices"),
         embedding=Embedding(**checked["embed"]) if "embed" in checked else None,
+        encoder=Encoder(**checked["encoder"]) if "encoder" in checked else None,
     )
 
 
 def _source(entry: Mapping[str, Any]) -> Source:
     files = tuple(
-        RemoteFile(**{k: v for k, v in f.items() if k != "from"}, origins=tuple(f.get("from", ())))
-        for f in entry["files"]
+        RemoteFile(
+            **{key: value for key, value in file.items() if key not in ("from", "members")},
+            origins=tuple(file.get("from", ())),
+            members=tuple(file.get("members", ())),
+        )
+        for file in entry["files"]
     )
     rest = {key: value for key, value in entry.items() if key != "files"}
     rest.setdefault("id", entry["format"])

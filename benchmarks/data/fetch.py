@@ -14,8 +14,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-import random
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,45 +26,30 @@ from gdown.exceptions import FileURLRetrievalError
 from tqdm import tqdm
 
 from benchmarks.common.atomic import write_json
+from benchmarks.data import package_index
 from benchmarks.data.cards import RemoteFile
-from benchmarks.data.errors import DataError, UnavailableError
+from benchmarks.data.errors import UnavailableError
+from benchmarks.data.web import (
+    Patience,
+    Place,
+    SourceError,
+    TryAgainError,
+    patiently,
+    refuse_errors,
+)
 
 LOCK_FILE = "checksums.json"
 GDRIVE = "https://drive.usercontent.google.com/download?id={}&export=download&confirm=t"
 CHUNK = 1 << 20
-_RETRY_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
-
-
-@dataclass(frozen=True)
-class Patience:
-    """How long to try."""
-
-    attempts: int = 4
-    first_wait_s: float = 0.5
-    connect_s: float = 5.0
-    read_s: float = 30.0
-
-    def waits(self) -> Iterator[float]:
-        """Seconds before each further attempt, doubling, with jitter against stampedes."""
-        for attempt in range(self.attempts - 1):
-            yield self.first_wait_s * 2**attempt * random.uniform(0.8, 1.2)
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """A file that is what it should be, as far as anyone knows."""
+    """A file whose size and checksum are those of its card, as far as the card knows them."""
 
     path: Path
     sha256: str
     origin: str
-
-
-class _SourceError(DataError):
-    """One origin failed; another may do."""
-
-
-class _TryAgainError(DataError):
-    """This origin failed in a way that may pass."""
 
 
 def fetch(
@@ -89,26 +72,26 @@ def fetch(
         if kept.exists():
             try:
                 return Fetched(kept, _check(kept, file, cache), str(kept))
-            except _SourceError as error:
+            except SourceError as error:
                 failures.append(f"{kept}: {error}")
-        for origin in _origins(file, mirror):
+        for place in _places(file, mirror, patience, failures):
             try:
-                if not _is_web(origin):
-                    path = Path(origin)
+                if not _is_web(place.address):
+                    path = Path(place.address)
                     if not path.exists():
                         failures.append(f"{path}: there is no such file")
                         continue
-                    return Fetched(path, _check(path, file, cache), origin)
-                part = _download(origin, file, cache, patience)
+                    return Fetched(path, _check(path, file, cache), place.address)
+                part = _download(place, file, cache, patience)
                 try:
                     sha256 = _check(part, file, cache)
-                except _SourceError:
+                except SourceError:
                     part.unlink()
                     raise
                 part.replace(kept)
-                return Fetched(kept, sha256, origin)
-            except _SourceError as error:
-                failures.append(f"{origin}: {error}")
+                return Fetched(kept, sha256, place.shown)
+            except SourceError as error:
+                failures.append(f"{place.shown}: {error}")
     raise UnavailableError(_advice(file, cache, mirror, failures))
 
 
@@ -134,13 +117,20 @@ def git_blob(path: str | Path) -> str:
     return digest.hexdigest()
 
 
-def _origins(file: RemoteFile, mirror: str | None) -> Iterator[str]:
+def _places(
+    file: RemoteFile, mirror: str | None, patience: Patience, failures: list[str]
+) -> Iterator[Place]:
+    """Where the file may be, the mirror first; a package index is asked only when it is reached."""
     if mirror:
         if _is_web(mirror):
-            yield f"{mirror.rstrip('/')}/{quote(file.name)}"
+            yield Place(f"{mirror.rstrip('/')}/{quote(file.name)}")
         else:
-            yield str(Path(mirror) / file.name)
-    yield from file.origins
+            yield Place(str(Path(mirror) / file.name))
+    for origin in file.origins:
+        if origin.startswith(package_index.PREFIX):
+            yield from package_index.places(origin, file.name, patience, failures)
+        else:
+            yield Place(origin)
 
 
 def _is_web(origin: str) -> bool:
@@ -151,7 +141,7 @@ def _check(path: Path, file: RemoteFile, cache: Path) -> str:
     """The sha256 of a file that has the size and checksum it must have."""
     size = path.stat().st_size
     if file.size is not None and size != file.size:
-        raise _SourceError(f"has {size:,} bytes instead of {file.size:,}")
+        raise SourceError(f"has {size:,} bytes instead of {file.size:,}")
     digests = {"sha256": hashlib.sha256()}
     if file.md5:
         digests["md5"] = hashlib.md5(usedforsecurity=False)
@@ -161,19 +151,19 @@ def _check(path: Path, file: RemoteFile, cache: Path) -> str:
     for kind, digest in digests.items():
         wanted = getattr(file, kind)
         if wanted and digest.hexdigest() != wanted:
-            raise _SourceError(f"its {kind} is {digest.hexdigest()} instead of {wanted}")
+            raise SourceError(f"its {kind} is {digest.hexdigest()} instead of {wanted}")
     sha256 = digests["sha256"].hexdigest()
     if not file.checksum_known:
         known = _recorded(cache).get(file.name)
         if known is not None and known["sha256"] != sha256:
-            raise _SourceError(
+            raise SourceError(
                 f"differs from the file first used (sha256 {known['sha256']} in "
                 f"{cache / LOCK_FILE}; delete that entry if the change is meant)"
             )
         with path.open("rb") as stream:
             start = stream.read(512)
         if _is_page(start, file.name):
-            raise _SourceError("is a web page, not the file")
+            raise SourceError("is a web page, not the file")
     return sha256
 
 
@@ -185,11 +175,13 @@ def _feed(path: str | Path, *digests: hashlib._Hash) -> None:
 
 
 def _recorded(cache: Path) -> dict[str, dict[str, object]]:
-    path = cache / LOCK_FILE
-    if not path.exists():
+    """Checksums by file name; what is damaged counts as not recorded, so it is written afresh."""
+    try:
+        known = json.loads((cache / LOCK_FILE).read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
         return {}
-    known: dict[str, dict[str, object]] = json.loads(path.read_text(encoding="utf-8"))
-    return known
+    entries = known.items() if isinstance(known, dict) else ()
+    return {name: e for name, e in entries if isinstance(e, dict) and "sha256" in e}
 
 
 def _is_page(start: bytes, name: str) -> bool:
@@ -199,58 +191,50 @@ def _is_page(start: bytes, name: str) -> bool:
 
 @dataclass(frozen=True)
 class _Download:
-    """One file on its way from one address; ``notes`` say what the part is a part of."""
+    """One download; ``notes`` say from where, and of which version, the part is."""
 
     file: RemoteFile
     url: str
+    shown: str
     on_drive: bool
     part: Path
     notes: Path
 
     def validator(self) -> str | None:
-        """What the server called the version that the part belongs to."""
+        """The server's tag of the version that the part belongs to."""
         value = json.loads(self.notes.read_text(encoding="utf-8"))["validator"]
         return None if value is None else str(value)
 
     def note(self, validator: str | None) -> None:
-        write_json(self.notes, {"url": self.url, "validator": validator})
+        write_json(self.notes, {"url": self.shown, "validator": validator})
 
     def begin(self) -> None:
         """Start over unless the part was begun from this very address."""
         try:
-            begun = json.loads(self.notes.read_text(encoding="utf-8"))["url"] == self.url
-        except (FileNotFoundError, json.JSONDecodeError, KeyError):
+            begun = json.loads(self.notes.read_text(encoding="utf-8"))["url"] == self.shown
+        except (FileNotFoundError, ValueError, KeyError, TypeError):  # none, or damaged
             begun = False
         if not begun:
             self.part.unlink(missing_ok=True)
             self.note(None)
 
 
-def _download(origin: str, file: RemoteFile, cache: Path, patience: Patience) -> Path:
+def _download(place: Place, file: RemoteFile, cache: Path, patience: Patience) -> Path:
     """The whole file as a part of the cache, after as many attempts as patience allows."""
+    origin = place.address
     on_drive = origin.startswith("gdrive:")
     url = GDRIVE.format(origin.removeprefix("gdrive:")) if on_drive else origin
     part = cache / f".{file.name}.part"
-    job = _Download(file, url, on_drive, part, cache / f".{file.name}.part.json")
+    job = _Download(file, url, place.shown, on_drive, part, cache / f".{file.name}.part.json")
     job.begin()
-    timeout = httpx.Timeout(patience.read_s, connect=patience.connect_s)
-    waits = patience.waits()
-    with httpx.Client(timeout=timeout, follow_redirects=True) as client:
-        while True:
-            try:
-                _transfer(client, job)
-                job.notes.unlink()
-                return part
-            except (_TryAgainError, httpx.TransportError) as error:
-                wait = next(waits, None)
-                reason = str(error) or type(error).__name__
-                if wait is None:
-                    if not part.exists():
-                        job.notes.unlink(missing_ok=True)
-                    raise _SourceError(f"{reason} (gave up)") from error
-                if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-                    waits = iter(())  # no address or no answer: one more try is enough
-                time.sleep(wait)
+    try:
+        patiently(lambda client: _transfer(client, job), patience, place.options)
+    except SourceError:
+        if not part.exists():
+            job.notes.unlink(missing_ok=True)
+        raise
+    job.notes.unlink()
+    return part
 
 
 def _transfer(client: httpx.Client, job: _Download) -> None:
@@ -266,29 +250,24 @@ def _transfer(client: httpx.Client, job: _Download) -> None:
     with client.stream("GET", job.url, headers=headers) as response:
         if response.status_code == 416:
             job.part.unlink(missing_ok=True)
-            raise _TryAgainError("the server has less than was already downloaded")
-        _refuse_errors(response)
+            raise TryAgainError("the server has less than was already downloaded")
+        refuse_errors(response)
         if _is_web_page(response, job.file):
             if not job.on_drive:
-                raise _SourceError("a web page came instead of the file")
+                raise SourceError("a web page came instead of the file")
             response.read()
             _confirm(client, response.text, job)
             return
-        resumed = response.status_code == 206 and have > 0
+        resumed = response.status_code == 206
+        if resumed and "Range" not in headers:
+            raise SourceError("the server sent a part of the file that was not asked for")
         if resumed and not response.headers.get("content-range", "").startswith(f"bytes {have}-"):
             job.part.unlink()
-            raise _TryAgainError("the server resumed at the wrong place")
+            raise TryAgainError("the server resumed at the wrong place")
         validator = response.headers.get("etag") or response.headers.get("last-modified")
         # A weak tag does not promise the same bytes.
         job.note(None if validator and validator.startswith("W/") else validator)
         _save(response, job, have if resumed else 0)
-
-
-def _refuse_errors(response: httpx.Response) -> None:
-    if response.status_code in _RETRY_STATUS:
-        raise _TryAgainError(f"the server answered {response.status_code}")
-    if response.status_code >= 400:
-        raise _SourceError(f"the server answered {response.status_code}")
 
 
 def _is_web_page(response: httpx.Response, file: RemoteFile) -> bool:
@@ -301,11 +280,11 @@ def _confirm(client: httpx.Client, page: str, job: _Download) -> None:
     try:
         url = get_url_from_gdrive_confirmation(page)
     except FileURLRetrievalError as error:
-        raise _SourceError(f"Google Drive does not give the file: {error}") from error
+        raise SourceError(f"Google Drive does not give the file: {error}") from error
     with client.stream("GET", url, headers={"Accept-Encoding": "identity"}) as response:
-        _refuse_errors(response)
+        refuse_errors(response)
         if _is_web_page(response, job.file):
-            raise _SourceError("Google Drive asked again instead of sending the file")
+            raise SourceError("Google Drive asked again instead of sending the file")
         _save(response, job, 0)
 
 
@@ -314,7 +293,7 @@ def _save(response: httpx.Response, job: _Download, have: int) -> None:
     total = have + int(length) if length and length.isdigit() else None
     size = job.file.size
     if size is not None and total is not None and total != size:
-        raise _SourceError(f"the server offers {total:,} bytes instead of {size:,}")
+        raise SourceError(f"the server offers {total:,} bytes instead of {size:,}")
     with (
         job.part.open("ab" if have else "wb") as out,
         # disable=None: no bar where stderr is no terminal.
@@ -326,11 +305,11 @@ def _save(response: httpx.Response, job: _Download, have: int) -> None:
         for chunk in response.iter_raw():
             have += len(chunk)
             if size is not None and have > size:
-                raise _SourceError(f"the server sends more than the {size:,} bytes expected")
+                raise SourceError(f"the server sends more than the {size:,} bytes expected")
             out.write(chunk)
             bar.update(len(chunk))
     if total is not None and have != total:
-        raise _TryAgainError(f"the connection closed after {have:,} of {total:,} bytes")
+        raise TryAgainError(f"the connection closed after {have:,} of {total:,} bytes")
 
 
 @contextmanager
@@ -343,15 +322,17 @@ def exclusive(path: Path) -> Iterator[None]:
 
 def _advice(file: RemoteFile, cache: Path, mirror: str | None, failures: list[str]) -> str:
     tried = "".join(f"\n  tried {failure}" for failure in failures)
-    web = [
-        f"https://drive.google.com/uc?id={o.removeprefix('gdrive:')}"
-        if o.startswith("gdrive:")
-        else o
-        for o in file.origins
-    ]
+    web = [_for_a_person(origin) for origin in file.origins]
     where = f" from {' or '.join(web)}" if web else " from a mirror that has it"
     place = f"put it at {cache / file.name}"
     if mirror is None:
         place += ", or set TAILTABLES_MIRROR (or mirror: in the config) to a folder or address "
         place += f"that holds {file.name}"
-    return f"{file.name} could not be had.{tried}\n  Get it{where} and {place}."
+    return f"{file.name} is unavailable.{tried}\n  Get it{where} and {place}."
+
+
+def _for_a_person(origin: str) -> str:
+    """The address to open in a browser."""
+    if origin.startswith("gdrive:"):
+        return f"https://drive.google.com/uc?id={origin.removeprefix('gdrive:')}"
+    return package_index.project_page(origin) if origin.startswith("pypi:") else origin

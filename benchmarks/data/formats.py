@@ -12,12 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy import sparse
-
 from benchmarks.data.cards import Part, Source
 from benchmarks.data.content import Content, Parts, bow, find, lines, one_path
 from benchmarks.data.errors import DataError, FormatError
+from benchmarks.data.matrices import check_content, load_sparse, positives
 from benchmarks.data.special_formats import read_rcv1, read_token_arrays
 from benchmarks.data.text_formats import documents, read_jsonl, read_lines
 from benchmarks.data.xc import read_xc
@@ -31,6 +29,7 @@ def read(source: Source, root: Path) -> Content:
     if missing:
         raise DataError(f"format {source.format} needs {' and '.join(sorted(missing))}")
     content = READERS[source.format](named, source.options, root)
+    check_content(content)
     if "label_names" in source.options:
         names = _label_names(find(root, source.options["label_names"]), content)
         content = replace(content, label_names=names)
@@ -99,12 +98,14 @@ def _read_npz(parts: Mapping[str, Part], options: Mapping[str, Any], root: Path)
     for name, part in parts.items():
         if not isinstance(part, dict) or not {"features", "labels"} <= set(part):
             raise DataError(f"{name}: format npz needs the keys features and labels")
-        features, labels = (_load_npz(find(root, part[key])) for key in ("features", "labels"))
+        paths = {key: find(root, part[key]) for key in ("features", "labels")}
+        features = load_sparse(paths["features"])
+        features.sum_duplicates()
+        labels = positives(load_sparse(paths["labels"]), paths["labels"])
         if features.shape[0] != labels.shape[0]:
             raise DataError(
                 f"{name}: {features.shape[0]} rows of features, {labels.shape[0]} of labels"
             )
-        labels.data[:] = 1
         texts = None
         if "texts" in part:
             texts = lines(find(root, part["texts"]))
@@ -113,29 +114,6 @@ def _read_npz(parts: Mapping[str, Part], options: Mapping[str, Any], root: Path)
                     f"{name}: {len(texts)} texts for {features.shape[0]} rows of features"
                 )
         splits[name] = Parts(labels, bow=features, texts=texts)
-    return _same_width(splits)
-
-
-def _load_npz(path: Path) -> sparse.csr_matrix:
-    try:
-        matrix = sparse.csr_matrix(sparse.load_npz(path), dtype=np.float32)
-    except (ValueError, KeyError, OSError) as error:
-        raise DataError(
-            f"{path}: no sparse matrix ({error}); write it by scipy.sparse.save_npz"
-        ) from error
-    if not np.isfinite(matrix.data).all():
-        row = int(np.searchsorted(matrix.indptr, np.argmin(np.isfinite(matrix.data)), "right")) - 1
-        raise DataError(f"{path}: row {row} holds NaN or infinity; replace it by a number")
-    matrix.eliminate_zeros()
-    matrix.sum_duplicates()
-    return matrix
-
-
-def _same_width(splits: dict[str, Parts]) -> Content:
-    for what in ("bow", "labels"):
-        widths = {name: getattr(p, what).shape[1] for name, p in splits.items()}
-        if len(set(widths.values())) > 1:
-            raise DataError(f"the splits disagree on the number of columns of {what}: {widths}")
     return Content(splits)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import tempfile
@@ -28,7 +29,7 @@ from benchmarks.data.cards import (
     unknown_name,
 )
 from benchmarks.data.content import find
-from benchmarks.data.embed import embedded, forget
+from benchmarks.data.embed import embedded, forget, locate
 from benchmarks.data.errors import DataError, UnavailableError
 from benchmarks.data.fetch import Fetched, Patience, exclusive, fetch, git_blob, record
 from benchmarks.data.prepared import (
@@ -102,9 +103,9 @@ def ensure_or_record(
     cards: Mapping[str, Mapping[str, Any]] | None = None,
     code: str | None = None,
 ) -> None:
-    """:func:`ensure`, but a dataset that cannot be had leaves a record of the reason.
+    """:func:`ensure`, but an unavailable dataset leaves a record of the reason.
 
-    Data that can be had and are wrong are still an error.
+    Data that are there and wrong are still an error.
     """
     try:
         ensure(name, root, mirror, cards, code=code)
@@ -136,7 +137,9 @@ def prepare(
     folder = Path(folder)
     cache = Path(cache) if cache is not None else folder.parent.parent / "downloads"
     if card.unavailable:
-        raise UnavailableError(f"{card.name} cannot be had: {card.unavailable}")
+        raise UnavailableError(f"{card.name} is unavailable: {card.unavailable}")
+    if card.encoder is not None:
+        return _write_encoder(card, folder)
     failures: list[DataError] = []
     for source in _by_nearness(card.sources, mirror):
         try:
@@ -155,7 +158,7 @@ def status(
     cards: Mapping[str, Mapping[str, Any]] | None = None,
     patience: Patience | None = None,
 ) -> dict[str, Any]:
-    """Prepare a dataset if it can be had, and record that it is there, or what is missing.
+    """Prepare a dataset if it is available; returns what is there, or what is missing.
 
     Keys: dataset, status (``ready``, ``unavailable`` or ``error``), reason, counts.
     """
@@ -205,8 +208,8 @@ def _prepare_from(
     with tempfile.TemporaryDirectory(prefix=".unpack-", dir=cache) as temporary:
         root = Path(temporary)
         try:
-            for _, found in fetched:
-                unpack(found.path, root)
+            for file, found in fetched:
+                unpack(found.path, root, members=file.members or None)
             _verify(source, root)
             meta = _write(source, card, folder, root, fetched)
         except DataError:
@@ -218,7 +221,7 @@ def _prepare_from(
 
 
 def _set_aside(fetched: list[tuple[RemoteFile, Fetched]], cache: Path) -> None:
-    """A file whose checksum nobody knows and that proved bad must not be taken again."""
+    """Rename bad files without a known checksum, so that they are not used again."""
     for file, found in fetched:
         if not file.checksum_known and found.path.parent == cache:
             found.path.replace(cache / f"{file.name}.rejected")
@@ -266,7 +269,7 @@ def _write(
 
 
 def _embed(card: Card, embedding: Embedding, texts: Path, folder: Path) -> None:
-    """Prepare a dataset that is another one with its texts' vectors, unless it is ready."""
+    """Prepare another dataset's bag of words with its texts' vectors, unless it is ready."""
     about = read_meta(texts)
     wanted = f"{VERSION} {card.digest()} {about['checksum']}"
     if _is_ready(folder, wanted):
@@ -286,6 +289,19 @@ def _embed(card: Card, embedding: Embedding, texts: Path, folder: Path) -> None:
     own = {"name": card.name, "kind": card.kind, "source": source, "prepared_from": wanted}
     write(folder, made["train"], made["test"], {**own, **kept, **card.facts, **found})
     forget(scratch)
+
+
+def _write_encoder(card: Card, folder: Path) -> dict[str, Any]:
+    """Leave a ``meta.json`` that says where the encoder's files are, its width checked."""
+    files = locate(card)
+    config = json.loads((files / "config.json").read_text(encoding="utf-8"))
+    found = {"dimensions": config.get("hidden_size")}
+    _insist(card, found, card.counts)
+    about = {"format": FORMAT, "name": card.name, "kind": card.kind, **card.facts, **found}
+    meta = {**about, "folder": str(files), "prepared_from": f"{VERSION} {card.digest()}"}
+    with atomic_folder(folder) as temporary:
+        write_json(temporary / "meta.json", meta)
+    return meta
 
 
 def _insist(card: Card, found: Mapping[str, Any], wanted: Mapping[str, int]) -> None:
@@ -311,7 +327,7 @@ def _write_files(
     _insist(card, found, wanted)
     meta = {**about, **found}
     with atomic_folder(folder) as temporary:
-        # An archive's own top folder says nothing that the dataset's name does not.
+        # The archive's top folder is left out: the dataset's name stands for it.
         tops = list(root.iterdir())
         start = tops[0] if len(tops) == 1 and tops[0].is_dir() else root
         shutil.copytree(start, temporary, dirs_exist_ok=True)
@@ -342,7 +358,7 @@ def _splits(source: Source, root: Path) -> tuple[Split, Split, dict[str, Split],
     }
     files = {}
     if content.label_names is not None:
-        # One name a line: a name's own line ends would shift the rest.
+        # One name per line: line ends within a name would shift the rest.
         files["labels.txt"] = "\n".join(" ".join(n.split()) for n in content.label_names) + "\n"
     train, test = splits.pop("train"), splits.pop("test")
     return train, test, splits, files
@@ -362,7 +378,7 @@ def _tfidf(texts: list[list[str]], settings: Mapping[str, Any]) -> list[sparse.c
 
 @contextmanager
 def _made_with(code: str | None, folder: Path) -> Iterator[None]:
-    """Drop a folder that other code made; note beside what is there which code made it."""
+    """Remove a folder that other code made; write a note of the code beside a new one."""
     note = folder / "code.txt"
     if code is not None and note.exists() and note.read_text(encoding="utf-8") != code:
         shutil.rmtree(folder)

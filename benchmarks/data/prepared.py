@@ -139,14 +139,14 @@ def read_meta(folder: str | Path) -> dict[str, Any]:
 
 
 def write_unavailable(folder: str | Path, name: str, reason: str) -> None:
-    """Record in a dataset's place that it could not be had, and why."""
+    """Record in a dataset's folder that it is unavailable, and why."""
     with atomic_folder(folder) as temporary:
         facts = {"format": FORMAT, "name": name, "unavailable": reason, "checksum": "none"}
         write_json(temporary / "meta.json", facts)
 
 
 def forget_unavailable(root: str | Path) -> None:
-    """Remove such records below a folder, so that the datasets are looked for again."""
+    """Remove the records of unavailable datasets, so that they are looked for again."""
     for path in Path(root).glob("*/meta.json"):
         if json.loads(path.read_text(encoding="utf-8")).get("unavailable"):
             shutil.rmtree(path.parent)
@@ -238,3 +238,14 @@ def _arrays(split: Split) -> Iterator[tuple[str, np.ndarray]]:
         packed = Texts.pack(split.inputs.texts)
         yield "texts.offsets", packed.offsets
         yield "texts.utf8", packed.utf8
+
+
+def prepared_names(data: str | Path) -> list[str]:
+    """Every dataset with labels that is prepared below a folder.
+
+    Vectors have no training documents, and unavailable datasets no facts at all; a folder of an
+    earlier version that lacks some is made again when a run asks for it.
+    """
+    wanted = {"n_train", "duplicates"}
+    paths = sorted(Path(data).glob("*/meta.json"))
+    return [path.parent.name for path in paths if wanted <= set(read_meta(path.parent))]

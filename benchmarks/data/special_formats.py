@@ -10,8 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.data.cards import Part
-from benchmarks.data.content import Content, Parts, bow, find, matrix, one_path, open_text
+from benchmarks.data.content import Content, Parts, bow, find, matrix, open_text, some_paths
 from benchmarks.data.errors import DataError, FormatError
+from benchmarks.data.matrices import load_array, positives
 from benchmarks.data.split import Tokens
 from benchmarks.data.xc import read_xc
 
@@ -28,13 +29,13 @@ def read_token_arrays(parts: Mapping[str, Part], options: Mapping[str, Any], roo
     for name, part in parts.items():
         if not isinstance(part, dict) or not {"tokens", "labels"} <= set(part):
             raise DataError(f"{name}: format token-arrays needs the keys tokens and labels")
-        padded, dense = (np.load(find(root, part[key])) for key in ("tokens", "labels"))
+        padded, dense = (load_array(find(root, part[key])) for key in ("tokens", "labels"))
         real = padded > 0
         indptr = np.concatenate([[0], np.cumsum(real.sum(axis=1))]).astype(np.int64)
         ids = padded[real].astype(np.int32) + 1  # word i moves behind <PAD> and <UNK>
-        if len(ids) and ids.max() >= len(vocabulary):
-            raise DataError(f"{name}: word id {ids.max() - 1} is not in the vocabulary")
-        labels = sparse.csr_matrix(dense != 0, dtype=np.float32)
+        if len(ids) and padded.max() + 1 >= len(vocabulary):
+            raise DataError(f"{name}: word id {padded.max()} is not in the vocabulary")
+        labels = positives(sparse.csr_matrix(dense, dtype=np.float32), find(root, part["labels"]))
         splits[name] = Parts(labels, tokens=Tokens(indptr, ids, vocabulary))
     return Content(splits)
 
@@ -53,10 +54,7 @@ def read_rcv1(parts: Mapping[str, Part], options: Mapping[str, Any], root: Path)
     splits = {}
     for name, part in parts.items():
         # The vectors are in LIBSVM's format with the document's number for a label.
-        pieces = [
-            read_xc(find(root, file), first_feature=1)
-            for file in (part if isinstance(part, list) else [one_path(name, part)])
-        ]
+        pieces = [read_xc(find(root, file), first_feature=1) for file in some_paths(name, part)]
         documents = np.concatenate([piece.labels.indices for piece in pieces])
         width = max(bow(piece.inputs.bow).shape[1] for piece in pieces)
         bows = [bow(piece.inputs.bow) for piece in pieces]

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
+
 
 @dataclass(frozen=True)
 class Tokens:
@@ -106,13 +108,18 @@ class Split:
         """How many documents carry each label, int64[L]."""
         return np.bincount(self.labels.indices, minlength=self.n_labels).astype(np.int64)
 
+    def inverse_propensity(self) -> np.ndarray:
+        """1 / p of each label, float64[L], by this split's counts and its dataset's A and B."""
+        A, B = self.meta.get("A", DEFAULT_A), self.meta.get("B", DEFAULT_B)
+        return inverse_propensity(self.label_counts(), len(self), A, B)
+
     def take(self, rows: np.ndarray) -> Split:
         """The given documents, in the given order."""
         complete = None if self.complete is None else self.complete[rows]
         return Split(self.inputs.take(rows), self.labels[rows], self.meta, complete)
 
     def observed(self) -> Split:
-        """The same split without what no real dataset would tell."""
+        """The same split without the complete labels, which no real dataset knows."""
         return replace(self, complete=None)
 
 

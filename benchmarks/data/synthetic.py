@@ -1,4 +1,4 @@
-"""Seeded synthetic corpora that look like this field's data and know their own truth.
+"""Seeded synthetic corpora, shaped like this field's data, whose complete labels are known.
 
 Each document first gets its *complete* labels, from topics that make labels co-occur and a
 Zipf-Mandelbrot prior that makes most of them rare; its words come from those labels, from the
@@ -102,7 +102,7 @@ def _complete_labels(
     n = shape.n_train + shape.n_test
     ranks = rng.permutation(shape.n_labels) + 1
     log_prior = -ZIPF_EXPONENT * np.log(ranks + ZIPF_OFFSET)
-    # One or two topics a document; the second may repeat the first.
+    # One or two topics per document; the second may repeat the first.
     topics = rng.integers(shape.n_topics, size=(n, 2))
     in_topic = (topics[:, :, None] == topic_of_label).any(axis=1)
     weight = log_prior + TOPIC_LOG_BOOST * in_topic + rng.gumbel(size=in_topic.shape)
@@ -137,7 +137,7 @@ def _tokens(
     words = np.arange(2, shape.n_words)  # 0 is padding, 1 the unknown word
     zipf = 1.0 / (np.arange(len(words)) + 2.7)
     background = zipf / zipf.sum()
-    # The commonest words belong to nobody, as stop words do.
+    # The commonest words belong to no label, as stop words do.
     content = words[len(words) // 20 :]
     label_words = rng.choice(content, size=(shape.n_labels, WORDS_PER_LABEL))
     topic_words = rng.choice(content, size=(shape.n_topics, WORDS_PER_TOPIC))

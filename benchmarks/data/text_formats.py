@@ -9,17 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.data.cards import Part
-from benchmarks.data.content import Content, Parts, find, lines, matrix, one_path, open_text
+from benchmarks.data.content import Content, Parts, find, lines, matrix, open_text, some_paths
 from benchmarks.data.errors import DataError, FormatError
+from benchmarks.data.matrices import COLUMN_LIMITS
 
 
 def read_jsonl(parts: Mapping[str, Part], options: Mapping[str, Any], root: Path) -> Content:
-    """One JSON object a document, with its texts and labels under keys that the card names."""
+    """One JSON object per document, its texts and labels under keys that the card names."""
     texts: dict[str, list[str]] = {}
     labels: dict[str, list[list[str]]] = {}
     for name, part in parts.items():
         where = options.get("where", {}).get(name)
-        found = list(documents(find(root, one_path(name, part)), options, where))
+        paths = [find(root, path) for path in some_paths(name, part)]
+        found = [document for path in paths for document in documents(path, options, where)]
         texts[name] = [text for _, text, _ in found]
         labels[name] = [own for _, _, own in found]
     if options.get("labels_in_both"):
@@ -79,7 +81,7 @@ def _json_documents(path: Path) -> Iterable[tuple[Path, int, Any]]:
             empty = False
             try:
                 yield file, number, json.loads(line)
-            except json.JSONDecodeError as error:
+            except (ValueError, RecursionError) as error:  # also integers of thousands of digits
                 raise FormatError(
                     file, number, f"not JSON ({error})", "Write one JSON object on each line."
                 ) from error
@@ -132,8 +134,9 @@ def _by_number(
         numbered = {s: [[int(v) for v in own] for own in rows] for s, rows in labels.items()}
     except ValueError as error:
         raise DataError(f"label_ids is set, but a label is no number: {error}") from error
-    largest = max((v for rows in numbered.values() for own in rows for v in own), default=-1)
-    width = options.get("n_labels", largest + 1)
-    if largest >= width:
-        raise DataError(f"label {largest} does not fit n_labels: {width}; ids count from 0")
+    used = {v for rows in numbered.values() for own in rows for v in own}
+    width = options.get("n_labels", max(used, default=-1) + 1)
+    wrong = [label for label in used if not 0 <= label < min(width, COLUMN_LIMITS["labels"])]
+    if wrong:
+        raise DataError(f"label {max(wrong)} does not fit n_labels: {width}; ids count from 0")
     return Content({s: Parts(matrix(r, width), texts=texts[s]) for s, r in numbered.items()})

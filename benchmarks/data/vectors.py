@@ -12,6 +12,7 @@ import numpy as np
 from benchmarks.common.atomic import atomic_folder, write_json
 from benchmarks.data.content import find
 from benchmarks.data.errors import DataError, FormatError
+from benchmarks.data.matrices import load_array
 
 VECTORS, WORDS = "vectors.npy", "vocabulary.txt"
 
@@ -39,7 +40,7 @@ def write_vectors(
 
 def read_npy(options: Mapping[str, Any], root: Path) -> tuple[list[str], np.ndarray]:
     """Vectors in a ``.npy`` file and words in a text file, line by line."""
-    vectors = np.load(find(root, options["vectors"]), mmap_mode="r")
+    vectors = load_array(find(root, options["vectors"]), mmap_mode="r")
     words = find(root, options["vocabulary"]).read_text(encoding="utf-8").split("\n")
     if words and not words[-1]:
         words.pop()

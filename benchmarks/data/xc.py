@@ -32,6 +32,9 @@ from benchmarks.data.split import Inputs, Split
 BLOCK_BYTES = 2 << 20
 ID_LIMIT = 2**31
 _HEADER = re.compile(rb"[ \t]*(\d+)[ \t]+(\d+)(?:[ \t]+(\d+))?[ \t]*\r?\n?")
+_NUMBER = re.compile(rb"\S*")
+_SHOWN = re.compile(rb"\S{0,60}")
+"""As much of a token as an error quotes."""
 _BOM = b"\xef\xbb\xbf"
 
 Repeated = Literal["error", "sum"]
@@ -114,6 +117,20 @@ def read_matrix(
     ``column:value ...`` on each line."""
     matrix, _, _ = _read(Path(path), False, n_columns, None, 0, 0, "error", threads)
     return matrix
+
+
+def write_xc(
+    path: str | Path, bow: sparse.csr_matrix, labels: sparse.csr_matrix, value: str = ".9g"
+) -> None:
+    """Write a file in XC format; nine digits are enough to read every float32 back as it was."""
+    with Path(path).open("w", encoding="ascii") as file:
+        file.write(f"{bow.shape[0]} {bow.shape[1]} {labels.shape[1]}\n")
+        for row in range(bow.shape[0]):
+            own = labels.indices[labels.indptr[row] : labels.indptr[row + 1]]
+            span = slice(bow.indptr[row], bow.indptr[row + 1])
+            pairs = zip(bow.indices[span].tolist(), bow.data[span].tolist(), strict=True)
+            file.write(",".join(map(str, own)) + "".join(f" {j}:{v:{value}}" for j, v in pairs))
+            file.write("\n")
 
 
 def _read(
@@ -252,12 +269,12 @@ def _parse(block: bytes, layout: _Layout) -> _Piece:
             continue
         break
     for slot, start in undecided[: min(n_undecided, len(undecided))].tolist():
-        token = _token(block, start)
+        token = _token(block, start, _NUMBER)
         with np.errstate(over="ignore"):
             values[slot] = np.float32(float(token))
         if not np.isfinite(values[slot]):
             row = int(np.searchsorted(feature_ends[:rows], slot, side="right"))
-            raise _BlockError(kernels.BAD_VALUE, row, token)
+            raise _BlockError(kernels.BAD_VALUE, row, token[:60])
     if code != kernels.OK:
         raise _BlockError(code, rows, _token(block, at))
     feature_ends, label_ends = feature_ends[:rows], label_ends[:rows]
@@ -280,8 +297,8 @@ def _parse(block: bytes, layout: _Layout) -> _Piece:
     )
 
 
-def _token(block: bytes, start: int) -> str:
-    found = re.compile(rb"[^\s]{0,60}").match(block, start)
+def _token(block: bytes, start: int, pattern: re.Pattern[bytes] = _SHOWN) -> str:
+    found = pattern.match(block, start)
     assert found is not None
     return found[0].decode("utf-8", "replace")
 

@@ -46,6 +46,17 @@ def find_fault(top, kmax, n_labels):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def find_hits(top, kmax, indptr, indices):  # type: ignore[no-untyped-def]
+    """Which of the first kmax labels of each row are true, bool[n, kmax]; padding is not."""
+    hits = np.zeros((top.shape[0], kmax), dtype=np.bool_)
+    for i in range(top.shape[0]):
+        for r in range(min(kmax, top.shape[1])):
+            label = top[i, r]
+            hits[i, r] = label >= 0 and _is_in(indices, indptr[i], indptr[i + 1], label)
+    return hits
+
+
+@njit(cache=True)
 def rerank_by_propensity(top, scores, weights, width):  # type: ignore[no-untyped-def]
     """DiSMEC's second ranking: within the top 5, rare labels with a positive margin go first.
 

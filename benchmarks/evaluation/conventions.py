@@ -7,7 +7,9 @@ the XC repository's definition fills the gap.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+
+from benchmarks.evaluation.declarations import METRICS, split_name
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,13 @@ class Convention:
 
 DEFAULT = "xc-matlab"
 
+HTTN_BATCH = 90
+"""Rows in a batch of HTTN's evaluation, whose F1 is a mean of batches' micro-F1."""
+
+CHOICES = tuple(
+    choice.name for choice in fields(Convention) if choice.name not in ("name", "source")
+)
+
 CONVENTIONS: dict[str, Convention] = {
     c.name: c
     for c in (
@@ -50,14 +59,14 @@ CONVENTIONS: dict[str, Convention] = {
             reranked=True,
         ),
         Convention("aplc", "APLC-XLNet's evaluation", fixed_ndcg=True),
-        Convention("httn", "HTTN's and LSAN's evaluation", batch=90),
+        Convention("httn", "HTTN's and LSAN's evaluation", batch=HTTN_BATCH),
         Convention("glas", "GLaS appendix D", test_propensity=True),
     )
 }
 
 
 def get_convention(name: str) -> Convention:
-    """The convention of that name; the error lists those there are."""
+    """The convention of that name, or an error that lists the known ones."""
     try:
         return CONVENTIONS[name]
     except KeyError:
@@ -68,13 +77,8 @@ def get_convention(name: str) -> Convention:
 
 def interchangeable(metric: str, one: str, other: str) -> bool:
     """Whether a metric (``"PSP@3"``) means the same under two conventions."""
-    kind = metric.partition("@")[0]
-    matters = ["labelled_rows_only", "batch"]
-    if kind == "nDCG":
-        matters += ["fixed_ndcg"]
-    if kind in ("PSP", "PSnDCG"):
-        matters += ["test_propensity", "reranked"]
-    if kind == "PSnDCG":
-        matters += ["row_normalised_psndcg"]
+    declared = METRICS.get(split_name(metric)[0])
+    # Nothing is known of a metric without a declaration: any choice might change it.
+    matters = CHOICES if declared is None else declared.depends_on
     a, b = get_convention(one), get_convention(other)
     return all(getattr(a, choice) == getattr(b, choice) for choice in matters)

@@ -1,4 +1,4 @@
-"""Losses of a label as functions of its score (PW Table 1), their unbiased form and surrogate.
+"""Losses per label as functions of its score (PW Table 1), their unbiased form and surrogate.
 
 The training of the unbiased squared hinge and the figure of the losses use the same functions.
 """

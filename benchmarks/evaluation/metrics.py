@@ -1,4 +1,4 @@
-"""P, R, nDCG, PSP, PSnDCG, coverage and F1 of a top-k ranking, under a named convention.
+"""Every declared metric of a top-k ranking, under a named convention.
 
 The primitive is a numerator and a denominator for each test point: every metric is
 100 * sum(numerators) / sum(denominators), a mean being the case of denominators of one. Rows that
@@ -13,7 +13,6 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -22,30 +21,17 @@ from scipy import sparse
 from benchmarks.common.atomic import atomic_path
 from benchmarks.evaluation import _kernels as kernels
 from benchmarks.evaluation.bins import Bins
-from benchmarks.evaluation.conventions import DEFAULT, Convention, get_convention
+from benchmarks.evaluation.conventions import DEFAULT, HTTN_BATCH, Convention, get_convention
+from benchmarks.evaluation.declarations import METRICS, Metric, split_name
 from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
-
-RANKED = ("P", "R", "nDCG", "PSP", "PSnDCG")
-"""Metrics with a numerator and a denominator for each point, in the kernels' order."""
-
-COVERAGE = "Cov"
-"""Cov@k: the share of the test set's labels that some row has rightly in its top k."""
+from benchmarks.evaluation.view import Ranking, View, frozen
 
 FORMAT = 1
 
 
-class Ranking(Protocol):
-    """What is scored: the best labels of each row, best first, padded with -1."""
-
-    @property
-    def indices(self) -> np.ndarray: ...
-    @property
-    def scores(self) -> np.ndarray: ...
-
-
 @dataclass(frozen=True)
 class Evaluation:
-    """The measured side of one ranking.
+    """What was measured of one ranking.
 
     ``numerators`` and ``denominators`` hold float64[n] for each metric of points;
     ``by_bin[metric][bin]`` is the part of a metric's numerator due to labels of that bin;
@@ -68,7 +54,7 @@ class Evaluation:
         return {**points, **self.by_label}
 
     def values(self) -> dict[str, float]:
-        """Every metric in percent; NaN where nothing was there to be measured."""
+        """Every metric in percent; NaN where the denominator is 0."""
         return {name: _percent(*pair) for name, pair in self.sums().items()}
 
     def frame(self) -> pd.DataFrame:
@@ -124,7 +110,7 @@ class Evaluation:
 
     @classmethod
     def load(cls, path: str | Path) -> Evaluation:
-        """Read what :meth:`save` wrote."""
+        """The evaluation in a file of :meth:`save`; a file of another format is refused."""
         with np.load(path, allow_pickle=False) as archive:
             if "facts" not in archive:
                 raise ValueError(f"{path} holds no evaluation: it has no entry 'facts'")
@@ -180,119 +166,81 @@ def evaluate(
     labels, train_labels = _canonical(labels), _canonical(train_labels)
     n, n_labels = labels.shape
     cutoffs = _check_ks(ks)
-    indices = _check_ranking(top, n, n_labels, int(cutoffs.max()))
-    weights = _weights(labels, train_labels, A, B, chosen)
-    counted = _counted_rows(labels, chosen)
-
-    ps_indices = indices
-    if chosen.reranked:
-        # The top 5 is re-ranked as a whole, whatever the largest k asked for.
-        width = min(max(int(cutoffs.max()), kernels.RERANKED), indices.shape[1])
-        ps_indices = kernels.rerank_by_propensity(indices, _frozen(top.scores), weights, width)
-    no_bins = np.empty((n_labels, 0), dtype=np.int16)
-    numerators, ps_ideals, by_bin, found = kernels.score_rows(
-        indices,
-        _frozen(ps_indices),
-        _frozen(labels.indptr),
-        _frozen(labels.indices),
-        weights,
-        counted,
-        cutoffs,
-        chosen.fixed_ndcg,
-        chosen.row_normalised_psndcg,
-        _frozen(no_bins if bins is None else _check_bins(bins, n_labels).of_label),
-        0 if bins is None else len(bins.names),
+    if bins is not None and len(bins.of_label) != n_labels:
+        raise ValueError(f"bins of {len(bins.of_label)} labels, but there are {n_labels}")
+    view = View(
+        top=_check_ranking(top, n, n_labels, int(cutoffs.max())),
+        scores=frozen(top.scores),
+        labels=labels,
+        weights=_weights(labels, train_labels, A, B, chosen),
+        counted=_counted_rows(labels, chosen),
+        ks=cutoffs,
+        convention=chosen,
+        bins=bins,
+        threshold=threshold,
     )
-    one_each = counted.astype(np.float64)
-    places = [
-        (f"{metric}@{k}", q, t) for q, metric in enumerate(RANKED) for t, k in enumerate(cutoffs)
-    ]
-    n_occurring = int((_counts_in(labels, counted) > 0).sum())
-    evaluation = Evaluation(
-        convention=convention,
-        n=int(counted.sum()),
-        numerators={name: numerators[q, t] for name, q, t in places},
-        denominators={
-            name: one_each if q < kernels.PSP else ps_ideals[q - kernels.PSP, t]
-            for name, q, t in places
-        },
-        by_bin={}
-        if bins is None
-        else {
-            name: dict(zip(bins.names, by_bin[q, t].tolist(), strict=True)) for name, q, t in places
-        },
-        by_label={
-            f"{COVERAGE}@{k}": (float(found[t].sum()), float(n_occurring))
-            for t, k in enumerate(cutoffs)
-        },
-    )
-    if threshold is not None:
-        _add_f1(evaluation, top, labels, counted, threshold, chosen)
+    short = None if threshold is None else ends_above(top, n_labels, threshold)
+    if short is not None:
+        raise ValueError(short)
+    evaluation = Evaluation(convention, int(view.counted.sum()), {}, {})
+    for metric in METRICS.values():
+        if metric.needs != "threshold" or threshold is not None:
+            _add(evaluation, metric, view)
     return evaluation
 
 
-def split_name(name: str) -> tuple[str, int | None]:
-    """``"PSP@3"`` is ("PSP", 3); ``"microF1"`` is ("microF1", None)."""
-    metric, _, k = name.partition("@")
-    return metric, int(k) if k else None
+def ends_above(top: Ranking, n_labels: int, threshold: float) -> str | None:
+    """Why F1 is unavailable: the ranking ends above the threshold; None where it does not."""
+    width = top.indices.shape[1]
+    if width < n_labels and (top.scores[:, -1] > threshold).any():
+        return (
+            f"F1 needs every label scored above {threshold}, but the ranking ends above it in "
+            f"some rows: predict more than {width} labels"
+        )
+    return None
+
+
+def _add(evaluation: Evaluation, metric: Metric, view: View) -> None:
+    """Measure one metric, by its declaration."""
+    names = metric.names(view.ks)
+    n = -1 if metric.average == "labels" else len(view.counted)
+    columns = [np.asarray(part).reshape(n, len(names)).T for part in metric.kernel(view)]
+    for name, numerator, denominator in zip(names, *columns, strict=True):
+        if metric.average == "labels":
+            evaluation.by_label[name] = (float(numerator.sum()), float(denominator.sum()))
+            continue
+        pair = _of_counted(numerator, view.counted), _of_counted(denominator, view.counted)
+        if metric.average == "batches":
+            pair = _over_batches(*pair, view.convention.batch or HTTN_BATCH)
+        evaluation.numerators[name], evaluation.denominators[name] = pair
+    if metric.by_bin is not None and view.bins is not None:
+        for name, part in zip(names, metric.by_bin(view), strict=True):
+            evaluation.by_bin[name] = dict(zip(view.bins.names, part.tolist(), strict=True))
+
+
+def _of_counted(column: np.ndarray, counted: np.ndarray) -> np.ndarray:
+    """A contiguous column of floats, zero in the rows that the convention leaves out."""
+    column = np.ascontiguousarray(column, dtype=np.float64)
+    return column if counted.all() else np.where(counted, column, 0.0)
+
+
+def _over_batches(
+    numerators: np.ndarray, denominators: np.ndarray, batch: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Each row with the ratio of its batch of consecutive rows, over whole batches only."""
+    n = len(numerators)
+    whole = n - n % batch if n >= batch else n
+    batch_of = np.arange(whole) // batch
+    over, under = (np.bincount(batch_of, part[:whole]) for part in (numerators, denominators))
+    ratios = np.divide(over, under, out=np.zeros(len(over)), where=under > 0)
+    rows = (np.arange(n) < whole).astype(np.float64)
+    return np.concatenate([ratios[batch_of], np.zeros(n - whole)]), rows
 
 
 def label_counts(labels: sparse.csr_matrix) -> np.ndarray:
     """How many rows carry each label, int64[L]."""
     labels = _canonical(labels)
     return np.bincount(labels.indices, minlength=labels.shape[1]).astype(np.int64)
-
-
-HTTN_BATCH = 90
-"""Rows in a batch of HTTN's evaluation, whose F1 is a mean of batches' micro-F1."""
-
-
-def _add_f1(
-    evaluation: Evaluation,
-    top: Ranking,
-    labels: sparse.csr_matrix,
-    counted: np.ndarray,
-    threshold: float,
-    convention: Convention,
-) -> None:
-    """Micro-F1, batch-mean F1 (by point) and macro-F1 (by label) of labels above a threshold.
-
-    Macro-F1 is the mean over labels that occur in the test set. Batch-mean F1 gives each point
-    the micro-F1 of its batch of consecutive rows, over whole batches only.
-    """
-    n, n_labels = labels.shape
-    if top.indices.shape[1] < n_labels and (top.scores[:, -1] > threshold).any():
-        raise ValueError(
-            f"F1 needs every label scored above {threshold}, but the ranking ends above it in "
-            f"some rows: predict more than {top.indices.shape[1]} labels"
-        )
-    row_hits, row_predicted, label_hits, label_predicted = kernels.count_above(
-        _frozen(top.indices),
-        _frozen(top.scores),
-        _frozen(labels.indptr),
-        _frozen(labels.indices),
-        counted,
-        float(threshold),
-        n_labels,
-    )
-    row_true = np.where(counted, np.diff(labels.indptr), 0)
-    # A row with nothing predicted and nothing true is no error and no evidence: 0 over 0.
-    evaluation.numerators["microF1"] = 2.0 * row_hits
-    evaluation.denominators["microF1"] = (row_predicted + row_true).astype(np.float64)
-
-    batch = convention.batch or HTTN_BATCH
-    whole = n - n % batch if n >= batch else n
-    batch_of = np.arange(whole) // batch
-    hits = np.bincount(batch_of, row_hits[:whole])
-    size = np.bincount(batch_of, (row_predicted + row_true)[:whole])
-    by_batch = np.divide(2.0 * hits, size, out=np.zeros(len(hits)), where=size > 0)
-    evaluation.numerators["batchF1"] = np.concatenate([by_batch[batch_of], np.zeros(n - whole)])
-    evaluation.denominators["batchF1"] = (np.arange(n) < whole).astype(np.float64)
-
-    label_true = _counts_in(labels, counted)
-    present = label_true > 0
-    by_label = 2.0 * label_hits[present] / (label_predicted + label_true)[present]
-    evaluation.by_label["macroF1"] = (float(by_label.sum()), float(present.sum()))
 
 
 def _weights(
@@ -302,7 +250,7 @@ def _weights(
     B: float,
     convention: Convention,
 ) -> np.ndarray:
-    """Inverse propensities, float64[L], from the rows the convention counts on."""
+    """Inverse propensities, float64[L], from the rows that the convention counts."""
     if labels.shape[1] != train_labels.shape[1]:
         raise ValueError(
             f"test labels have {labels.shape[1]} columns, training labels {train_labels.shape[1]}"
@@ -325,12 +273,6 @@ def _counted_rows(labels: sparse.csr_matrix, convention: Convention) -> np.ndarr
     return counted
 
 
-def _counts_in(labels: sparse.csr_matrix, rows: np.ndarray) -> np.ndarray:
-    """How many of the marked rows carry each label, int64[L]."""
-    kept = np.repeat(rows, np.diff(labels.indptr))
-    return np.bincount(labels.indices[kept], minlength=labels.shape[1])
-
-
 def _check_ks(ks: Sequence[int]) -> np.ndarray:
     cutoffs = np.asarray(sorted(set(ks)), dtype=np.int64)
     if not len(cutoffs) or cutoffs[0] < 1:
@@ -339,23 +281,17 @@ def _check_ks(ks: Sequence[int]) -> np.ndarray:
 
 
 def _check_ranking(top: Ranking, n: int, n_labels: int, kmax: int) -> np.ndarray:
-    indices = _frozen(top.indices)
+    indices = frozen(top.indices)
     if len(indices) != n:
         raise ValueError(f"{len(indices)} rows are ranked but {n} rows have labels")
     width = indices.shape[1]
     if width < min(kmax, n_labels):
-        raise ValueError(f"@{kmax} needs {min(kmax, n_labels)} ranked labels a row, not {width}")
+        raise ValueError(f"@{kmax} needs {min(kmax, n_labels)} ranked labels per row, not {width}")
     row, label = kernels.find_fault(indices, min(kmax, width), n_labels)
     if row >= 0:
         what = "twice" if -1 < label < n_labels else f"which is none of the {n_labels} labels"
         raise ValueError(f"row {row} of the ranking holds label {label} {what}")
     return indices
-
-
-def _check_bins(bins: Bins, n_labels: int) -> Bins:
-    if len(bins.of_label) != n_labels:
-        raise ValueError(f"bins of {len(bins.of_label)} labels, but there are {n_labels}")
-    return bins
 
 
 def _canonical(labels: sparse.csr_matrix) -> sparse.csr_matrix:
@@ -367,13 +303,6 @@ def _canonical(labels: sparse.csr_matrix) -> sparse.csr_matrix:
     labels.sum_duplicates()
     labels.eliminate_zeros()
     return labels
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    """A read-only contiguous view: memory maps and arrays share one compiled kernel."""
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
 
 
 def _stack(arrays: dict[str, np.ndarray], names: list[str], n: int) -> np.ndarray:

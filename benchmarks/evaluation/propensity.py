@@ -14,7 +14,7 @@ def inverse_propensity(
     """1 / p of each label from its number of training documents (PW eq. 3, natural log).
 
     ``n_train`` counts all training rows, those without labels included. The constant
-    C = (ln N - 1)(B + 1)^A is negative for N < e, where the model says nothing.
+    C = (ln N - 1)(B + 1)^A is negative for N < e, where the model is undefined.
     """
     if n_train < 3:
         raise ValueError(f"the propensity model needs at least 3 training documents, not {n_train}")

@@ -10,25 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numba import njit
 from scipy import stats as distributions
 
+from benchmarks.evaluation.declarations import SUMMARY_METRICS, SUMMARY_NAMES, Kind
 from benchmarks.evaluation.metrics import Evaluation
-
-Kind = Literal["PS", "vanilla"]
-
-SUMMARY_METRICS: dict[Kind, tuple[str, ...]] = {
-    "PS": ("PSP@1", "PSP@3", "PSP@5", "PSP@1", "PSnDCG@3", "PSnDCG@5"),
-    "vanilla": ("P@1", "P@3", "P@5", "P@1", "nDCG@3", "nDCG@5"),
-}
-"""The six terms of PW eq. 30: @1 stands twice, since nDCG@1 = P@1 and PSnDCG@1 = PSP@1."""
-
-SUMMARY_NAMES: dict[Kind, str] = {"PS": "mean PS", "vanilla": "mean vanilla"}
-"""Names under which eq. 30 stands among the metrics of :func:`paired_bootstrap`."""
 
 RESAMPLES = 1000
 LEVEL = 0.95
@@ -78,7 +67,7 @@ def paired_bootstrap(
 
     Both are scored on the same resampled points. Columns: metric, base, variant, change, low,
     high, p (two-sided, of no change), and difference, difference_low, difference_high in points.
-    Where the six metrics of PW eq. 30 are there, its means follow as ``mean PS`` and
+    Where all six metrics of PW eq. 30 were measured, its means are added as ``mean PS`` and
     ``mean vanilla`` (which have no difference).
     """
     if base.convention != variant.convention:

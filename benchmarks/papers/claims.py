@@ -1,7 +1,7 @@
-"""Evaluate a paper's claims: expressions over figures, and statements about them.
+"""Evaluate a paper's claims: expressions over values, and statements about them.
 
-The same statement is judged on the printed figures (what the paper says of itself) and on ours
-(whether it holds here): only the lookup from a figure to its value differs.
+The same statement is judged on the printed values (what the paper says of itself) and on ours
+(whether it holds here): only the function from a row of ``Paper.values`` to its number differs.
 """
 
 from __future__ import annotations
@@ -27,27 +27,31 @@ READING = "$reading"
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether a statement holds, and the numbers it was judged on."""
+    """Whether a statement holds, and the numbers it was judged on.
+
+    ``undecided``: it does not hold, but the intervals of its two sides have a number in common.
+    """
 
     holds: bool
     left: str
     right: str
     detail: str = ""
     value: Interval | None = None
+    undecided: bool = False
 
 
-def printed_value(figure: pd.Series) -> Interval:
-    """What a figure's print allows it to be."""
-    return Interval(figure["low"], figure["high"])
+def printed_value(entry: pd.Series) -> Interval:
+    """The numbers that round to what is printed."""
+    return Interval(entry["low"], entry["high"])
 
 
-def figures_of(paper: Paper, claim: Mapping[str, Any], reading: str | None) -> pd.DataFrame:
-    """Every figure a claim refers to."""
+def values_of(paper: Paper, claim: Mapping[str, Any], reading: str | None) -> pd.DataFrame:
+    """Every value a claim refers to."""
     if "leads" in claim:
         return _columns_of(paper, claim["leads"])
-    places = [*_places(claim["left"]), *_places(claim["right"])]
-    found = [paper.select(_read(place, reading)) for place in places]
-    return pd.concat(found).drop_duplicates() if found else paper.figures.iloc[:0]
+    positions = [*_positions(claim["left"]), *_positions(claim["right"])]
+    found = [paper.select(_read(position, reading)) for position in positions]
+    return pd.concat(found).drop_duplicates() if found else paper.values.iloc[:0]
 
 
 def judge(
@@ -58,7 +62,9 @@ def judge(
         return _judge_lead(paper, claim, value, reading)
     left = _single(paper, claim["left"], value, reading)
     right = _single(paper, claim["right"], value, reading)
-    return Outcome(_compare(left, claim["op"], right), str(left), str(right), value=left)
+    holds = _compare(left, claim["op"], right)
+    undecided = not holds and left.overlaps(right)
+    return Outcome(holds, str(left), str(right), value=left, undecided=undecided)
 
 
 def _compare(left: Interval, op: str, right: Interval) -> bool:
@@ -93,7 +99,7 @@ def _evaluate(paper: Paper, expression: Any, value: Lookup, reading: str | None)
     if kind == "cell":
         return [value(paper.one(_read(body, reading)))]
     if kind == "cells":
-        return [value(figure) for _, figure in paper.select(_read(body, reading)).iterrows()]
+        return [value(entry) for _, entry in paper.select(_read(body, reading)).iterrows()]
     terms = [term for part in body for term in _evaluate(paper, part, value, reading)]
     if kind == "mean":
         return [intervals.mean(terms)]
@@ -127,7 +133,7 @@ def _judge_lead(
         own = [(b, v) in rows for b, v in zip(column["base"], column["variant"], strict=True)]
         if not any(own):
             continue
-        values = [value(figure) for _, figure in column.iterrows()]
+        values = [value(entry) for _, entry in column.iterrows()]
         mine = max((v for v, o in zip(values, own, strict=True) if o), key=lambda v: v.middle)
         ahead = [
             f"{base} {variant}".strip() + f" {v.middle:g}"
@@ -150,26 +156,26 @@ def _judge_lead(
 
 
 def _columns_of(paper: Paper, lead: Mapping[str, Any]) -> pd.DataFrame:
-    place = [
+    position = [
         "|".join(lead["table"]),
         "|".join(lead["datasets"]),
         "*",
         "*",
         "|".join(lead["metrics"]),
     ]
-    found = paper.select(place)
+    found = paper.select(position)
     left_out = {tuple(pair) for pair in lead["except"]}
     pairs = zip(found["dataset"], found["metric"], strict=True)
     return found[[pair not in left_out for pair in pairs]]
 
 
-def _places(expression: Any) -> list[Sequence[str]]:
+def _positions(expression: Any) -> list[Sequence[str]]:
     if isinstance(expression, str):
         return []
     ((kind, body),) = expression.items()
     if kind in ("cell", "cells"):
         return [body]
-    return [place for part in body for place in _places(part)]
+    return [position for part in body for position in _positions(part)]
 
 
 def _read(names: Sequence[str], reading: str | None) -> list[str]:

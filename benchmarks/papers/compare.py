@@ -1,11 +1,9 @@
-"""A verdict for every published figure and every claim.
+"""A verdict for every published value and every claim.
 
-``reproduced``: within tolerance, the largest of the printed rounding, the half-width of our
-interval and the paper's declared band. ``same direction``: outside it, but the change over the
-base has the published sign. ``contradicted``: our change has the other sign and its interval
-excludes zero. ``outside tolerance``: anything else that was measured. ``failed``, ``not run`` and
-``not applicable`` say why. ``p`` is of no change over the base; ``p_holm`` is corrected over all
-the tests of the printed table.
+Tolerance of a value: the largest of the printed rounding, the half-width of our interval and the
+paper's declared band. The verdicts are those of :mod:`benchmarks.papers.verdicts`. A claim that
+fails is undecided where the intervals of its two sides meet, contradicted otherwise. ``p`` is of
+no change over the base; ``p_holm`` is corrected over all the tests of the printed table.
 """
 
 from __future__ import annotations
@@ -20,28 +18,31 @@ import pandas as pd
 from benchmarks.data.prepared import read_meta
 from benchmarks.evaluation.metrics import Evaluation
 from benchmarks.evaluation.statistics import RESAMPLES, holm
-from benchmarks.papers import claims
-from benchmarks.papers.printed import Interval, printed, relative_change
-from benchmarks.papers.spec import Paper, load_paper
-from benchmarks.records.lookup import (
-    NOT_APPLICABLE,
-    NOT_RUN,
-    Cell,
+from benchmarks.papers import claims, dataset_counts
+from benchmarks.papers.measurements import (
     Instances,
     Measured,
+    Measurements,
     MissingError,
-    Ours,
     average,
 )
+from benchmarks.papers.printed import Interval, printed, relative_change
+from benchmarks.papers.spec import Paper, load_paper
+from benchmarks.papers.verdicts import (
+    CONTRADICTED,
+    HOLDS,
+    MEASURED,
+    MISSING,
+    NOT_APPLICABLE,
+    NOT_RUN,
+    OUTCOMES,
+    OUTSIDE,
+    REPRODUCED,
+    SAME_DIRECTION,
+    UNDECIDED,
+)
+from benchmarks.records.cell import INSTANCE, PLAIN, Cell, Setup
 
-REPRODUCED = "reproduced"
-SAME_DIRECTION = "same direction"
-OUTSIDE = "outside tolerance"
-CONTRADICTED = "contradicted"
-MEASURED = (REPRODUCED, SAME_DIRECTION, OUTSIDE, CONTRADICTED)
-OUTCOMES = (*MEASURED, "failed", NOT_RUN, NOT_APPLICABLE)
-
-PLAIN = "plain"
 Facts = Callable[[str], Mapping[str, Any] | None]
 
 COLUMNS = [
@@ -63,32 +64,33 @@ def compare(
     facts: Facts = lambda dataset: None,
     resamples: int = RESAMPLES,
 ) -> pd.DataFrame:
-    """One row for each published figure of a paper, then one for each claim.
+    """One row for each published value of a paper, then one for each claim.
 
-    ``cells`` is ``results/cells.csv``; ``instances(dataset, base, variant, seed)`` gives a cell's
-    saved evaluation or None; ``runs`` (``results/runs.csv``) tells whether a pair ran on equal
-    terms; ``facts(dataset)`` gives a prepared dataset's ``meta.json`` or None.
+    ``cells`` is ``results/cells.csv``; ``instances(cell)`` gives a saved evaluation or None;
+    ``runs`` (``results/runs.csv``) tells whether a pair ran on equal terms; ``facts(dataset)``
+    gives a prepared dataset's ``meta.json`` or None.
     """
     paper = load_paper(paper) if isinstance(paper, str) else paper
-    ours = Ours(cells, instances, runs, paper.unavailable, resamples)
-    rows = [_figure_row(paper, figure, ours, facts) for _, figure in paper.figures.iterrows()]
+    ours = Measurements(cells, instances, runs, paper.missing, resamples)
+    rows = [_value_row(paper, entry, ours, facts) for _, entry in paper.values.iterrows()]
     rows += [_claim_row(paper, claim, ours) for claim in paper.claims]
     frame = pd.DataFrame(rows).reindex(columns=COLUMNS)
-    for _, table in frame[frame["kind"] == "figure"].groupby("table"):
+    for _, table in frame[frame["kind"] == "value"].groupby("table"):
         frame.loc[table.index, "p_holm"] = holm(table["p"].to_numpy(dtype=float))
     empty = frame["verdict"].isna() | (frame["verdict"] == "")
     if empty.any():
-        raise AssertionError(f"{paper.id}: {empty.sum()} figures without a verdict")
+        raise AssertionError(f"{paper.id}: {empty.sum()} values without a verdict")
     return frame
 
 
 def tally(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """How many figures and claims of each paper have which outcome, with the denominators."""
+    """How many values and claims of each paper have which outcome, with the denominators."""
     rows = []
     for paper, frame in frames.items():
         for kind, part in frame.groupby("kind", sort=False):
             counts = {o: int((part["outcome"] == o).sum()) for o in OUTCOMES}
             measured = sum(counts[o] for o in MEASURED)
+            good = f"{kind}s hold" if kind == "claim" else f"{kind}s reproduced"
             rows.append(
                 {
                     "paper": paper,
@@ -96,8 +98,8 @@ def tally(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
                     "printed": len(part),
                     "measured": measured,
                     **counts,
-                    "in words": f"{counts[REPRODUCED]} of {measured} measured {kind}s reproduced, "
-                    f"{measured} of {len(part)} measured",
+                    "in words": f"{counts[REPRODUCED] + counts[HOLDS]} of {measured} measured "
+                    f"{good}, {measured} of {len(part)} measured",
                 }
             )
     return pd.DataFrame(rows)
@@ -106,8 +108,8 @@ def tally(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def saved_instances(results: str | Path) -> Instances:
     """Evaluations saved under ``results/runs``."""
 
-    def get(dataset: str, base: str, variant: str, seed: int) -> Evaluation | None:
-        path = Path(results) / "runs" / dataset / base / variant / f"seed{seed}" / "instance.npz"
+    def get(cell: Cell) -> Evaluation | None:
+        path = cell.file(INSTANCE, results)
         return Evaluation.load(path) if path.exists() else None
 
     return get
@@ -124,59 +126,59 @@ def prepared_facts(results: str | Path) -> Facts:
     return get
 
 
-def our_value(paper: Paper, figure: pd.Series, ours: Ours) -> Measured:
-    """What we measured for a published figure; raises with the reason where there is nothing."""
-    role = figure["role"]
-    cell: Cell = (figure["our_dataset"], figure["our_base"], figure["our_variant"])
-    metric, convention = figure["our_metric"], figure["convention"]
+def our_value(paper: Paper, entry: pd.Series, ours: Measurements) -> Measured:
+    """What we measured for a published value; raises with the reason where there is nothing."""
+    role = entry["role"]
+    setup = _setup(entry)
+    metric, convention = entry["our_metric"], entry["convention"]
     if role == "outside":
-        raise MissingError(NOT_APPLICABLE, figure["reason"])
+        raise MissingError(NOT_APPLICABLE, entry["reason"])
     if role == "value":
-        return ours.measured(cell, metric, convention)
+        return ours.measured(setup, metric, convention)
     if role == "delta":
-        return ours.change(_plain(paper, figure), cell, metric, convention, relative=False)
+        return ours.change(_plain(paper, entry), setup, metric, convention, relative=False)
     if role == "mean":
-        terms = [paper.one([*_row(figure), name]) for name in figure["terms"]]
+        terms = [paper.one([*_row(entry), name]) for name in entry["terms"]]
         return average([our_value(paper, term, ours) for term in terms])
     if role == "mean_change":
-        if figure["variant"] == figure["over"]:
+        if entry["variant"] == entry["over"]:
             raise MissingError(NOT_APPLICABLE, "the change of a row over itself")
-        return ours.mean_change(_plain(paper, figure), cell, figure["terms"][0], convention)
+        return ours.mean_change(_plain(paper, entry), setup, entry["terms"][0], convention)
     if role == "difference":
-        for name in figure["terms"]:
-            our_value(paper, paper.one([*_row(figure), name]), ours)
+        for name in entry["terms"]:
+            our_value(paper, paper.one([*_row(entry), name]), ours)
     raise MissingError(NOT_APPLICABLE, f"a {role} that cells do not measure")
 
 
-def _figure_row(paper: Paper, figure: pd.Series, ours: Ours, facts: Facts) -> dict[str, Any]:
+def _value_row(paper: Paper, entry: pd.Series, ours: Measurements, facts: Facts) -> dict[str, Any]:
     mapped = ["our_dataset", "our_base", "our_variant", "our_metric", "convention"]
     row: dict[str, Any] = {
-        "kind": "figure",
-        **figure[["paper", "table", "dataset", "base", "variant", "metric"]],
-        "printed": figure["value"],
-        "printed_low": figure["low"],
-        "printed_high": figure["high"],
-        **figure[[*mapped, "model", "source"]],
+        "kind": "value",
+        **entry[["paper", "table", "dataset", "base", "variant", "metric"]],
+        "printed": entry["value"],
+        "printed_low": entry["low"],
+        "printed_high": entry["high"],
+        **entry[[*mapped, "model", "source"]],
     }
-    print_ = Interval(figure["low"], figure["high"])
+    print_ = Interval(entry["low"], entry["high"])
     try:
-        if figure["role"] == "statistic":
-            return row | _statistic(figure, print_, facts)
-        value = our_value(paper, figure, ours)
+        if entry["role"] == "statistic":
+            return row | _statistic(entry, print_, facts)
+        value = our_value(paper, entry, ours)
     except MissingError as missing:
         return row | _verdict(missing.outcome, missing.reason)
     row |= _ours(value)
     row["p"] = value.p
-    is_change = figure["role"] in ("delta", "mean", "mean_change")
+    is_change = entry["role"] in ("delta", "mean", "mean_change")
     tolerance, source = _tolerance(
-        print_, value, paper.band["change" if figure["role"] == "mean_change" else "points"]
+        print_, value, paper.band["change" if entry["role"] == "mean_change" else "points"]
     )
     row |= {"tolerance": tolerance, "tolerance_from": source}
-    note = "the published figure is an ensemble" if figure["model"] == "ensemble" else ""
+    note = "the published value is an ensemble" if entry["model"] == "ensemble" else ""
     published: Interval | None = print_
     change: Measured | None = value
     if not is_change:
-        published, change = _changes(paper, figure, ours)
+        published, change = _changes(paper, entry, ours)
         if published is not None:
             row["change_printed"] = published.middle
         if change is not None:
@@ -202,35 +204,33 @@ def _direction(published: Interval | None, change: Measured | None) -> str:
 
 
 def _changes(
-    paper: Paper, figure: pd.Series, ours: Ours
+    paper: Paper, entry: pd.Series, ours: Measurements
 ) -> tuple[Interval | None, Measured | None]:
-    """Relative change over the plain base, published and ours, where each can be had."""
-    if figure["our_variant"] == PLAIN:
+    """Relative change over the plain base, published and ours, where each is known."""
+    if entry["our_variant"] == PLAIN:
         return None, None
-    same = paper.figures[
-        (paper.figures["table"] == figure["table"])
-        & (paper.figures["our_dataset"] == figure["our_dataset"])
-        & (paper.figures["our_base"] == figure["our_base"])
-        & (paper.figures["our_variant"] == PLAIN)
-        & (paper.figures["our_metric"] == figure["our_metric"])
-        & (paper.figures["role"] == "value")
+    same = paper.values[
+        (paper.values["table"] == entry["table"])
+        & (paper.values["our_dataset"] == entry["our_dataset"])
+        & (paper.values["our_base"] == entry["our_base"])
+        & (paper.values["our_variant"] == PLAIN)
+        & (paper.values["our_metric"] == entry["our_metric"])
+        & (paper.values["role"] == "value")
     ]
     if len(same) != 1:
         return None, None
-    base = Interval(same["low"].iloc[0], same["high"].iloc[0])
-    published = relative_change(Interval(figure["low"], figure["high"]), base)
-    cell: Cell = (figure["our_dataset"], figure["our_base"], figure["our_variant"])
+    before = Interval(same["low"].iloc[0], same["high"].iloc[0])
+    published = relative_change(Interval(entry["low"], entry["high"]), before)
+    setup = _setup(entry)
+    base = setup._replace(variant=PLAIN)
     try:
-        change = ours.change(
-            (*cell[:2], PLAIN), cell, figure["our_metric"], figure["convention"], relative=True
-        )
+        change = ours.change(base, setup, entry["our_metric"], entry["convention"], relative=True)
     except MissingError:
         return published, None
     return published, change
 
 
-def _claim_row(paper: Paper, claim: Mapping[str, Any], ours: Ours) -> dict[str, Any]:
-    right = claim.get("right", "")
+def _claim_row(paper: Paper, claim: Mapping[str, Any], ours: Measurements) -> dict[str, Any]:
     row: dict[str, Any] = {
         "kind": "claim",
         "paper": paper.id,
@@ -246,47 +246,48 @@ def _claim_row(paper: Paper, claim: Mapping[str, Any], ours: Ours) -> dict[str, 
         except MissingError as missing:
             outcomes.append((name, _verdict(missing.outcome, missing.reason)))
             continue
-        outcomes.append((name, _claim_verdict(paper, claim, right, outcome)))
-    ranked = sorted(outcomes, key=lambda item: OUTCOMES.index(item[1]["outcome"]))
-    name, best = ranked[0]
+        outcomes.append((name, _claim_verdict(paper, claim, reading or None, outcome)))
+    best_first = (HOLDS, UNDECIDED, CONTRADICTED, *MISSING)
+    name, best = min(outcomes, key=lambda item: best_first.index(item[1]["outcome"]))
     if name and best["outcome"] in MEASURED:
         best = best | _verdict(best["outcome"], f"read as {name}; {best['reason']}".rstrip("; "))
     return row | best
 
 
 def _claim_verdict(
-    paper: Paper, claim: Mapping[str, Any], right: Any, outcome: claims.Outcome
+    paper: Paper, claim: Mapping[str, Any], reading: str | None, outcome: claims.Outcome
 ) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    if outcome.value is not None:
-        found = {
-            "ours": outcome.value.middle,
-            "ours_low": outcome.value.low,
-            "ours_high": outcome.value.high,
-        }
+    ours, right = outcome.value, claim.get("right", "")
+    if ours is not None:
+        found = {"ours": ours.middle, "ours_low": ours.low, "ours_high": ours.high}
     numbers = f"{outcome.left} against {outcome.right}"
     if outcome.detail:
         numbers += f"; {outcome.detail}"
-    if outcome.holds:
-        return found | _verdict(REPRODUCED, numbers)
-    if claim.get("op") in ("=", "about") and isinstance(right, str) and outcome.value is not None:
+    holds = outcome.holds
+    if (
+        not holds
+        and claim.get("op") in ("=", "about")
+        and isinstance(right, str)
+        and ours is not None
+    ):
         said = printed(right)
-        relative = "change" in claim["left"] or "summary" in str(claim["left"])
+        roles = claims.values_of(paper, claim, reading)["role"]
+        relative = "change" in claim["left"] or (roles == "mean_change").all()
         band = paper.band["change" if relative else "points"]
-        tolerance = max(said.half_width, outcome.value.half_width, band)
+        tolerance = max(said.half_width, ours.half_width, band)
         found |= {"tolerance": tolerance, "printed_low": said.low, "printed_high": said.high}
-        if abs(outcome.value.middle - said.middle) <= tolerance:
-            return found | _verdict(REPRODUCED, numbers)
-        if np.sign(outcome.value.middle) == np.sign(said.middle):
-            return found | _verdict(SAME_DIRECTION, numbers)
-        certain = outcome.value.low > 0 or outcome.value.high < 0
-        return found | _verdict(CONTRADICTED if certain else OUTSIDE, numbers)
-    return found | _verdict(CONTRADICTED, numbers)
+        holds = abs(ours.middle - said.middle) <= tolerance
+        if not holds and np.sign(ours.middle) == np.sign(said.middle):
+            numbers += "; the sign is the printed one, the amount is not"
+    if holds:
+        return found | _verdict(HOLDS, numbers)
+    return found | _verdict(UNDECIDED if outcome.undecided else CONTRADICTED, numbers)
 
 
-def _lookup(paper: Paper, ours: Ours) -> claims.Lookup:
-    def get(figure: pd.Series) -> Interval:
-        value = our_value(paper, figure, ours)
+def _lookup(paper: Paper, ours: Measurements) -> claims.Lookup:
+    def get(entry: pd.Series) -> Interval:
+        value = our_value(paper, entry, ours)
         if np.isnan(value.low):
             return Interval(value.value, value.value)
         return Interval(min(value.low, value.value), max(value.high, value.value))
@@ -294,21 +295,19 @@ def _lookup(paper: Paper, ours: Ours) -> claims.Lookup:
     return get
 
 
-def _statistic(figure: pd.Series, print_: Interval, facts: Facts) -> dict[str, Any]:
+def _statistic(entry: pd.Series, print_: Interval, facts: Facts) -> dict[str, Any]:
     """Counts of a dataset, against what our preparation counted."""
-    meta = facts(figure["our_dataset"])
+    meta = facts(entry["our_dataset"])
     if meta is None:
-        return _verdict(NOT_RUN, f"{figure['our_dataset']} is not prepared here")
-    value = meta.get(figure["our_metric"])
+        return _verdict(NOT_RUN, f"{entry['our_dataset']} is not prepared here")
+    value = meta.get(entry["our_metric"])
+    verdict, remark = dataset_counts.judge(entry["value"], value)
     if value is None:
-        return _verdict(NOT_APPLICABLE, f"{figure['our_metric']} is not counted in our preparation")
-    close = print_.low <= float(value) <= print_.high
-    found = {
-        "ours": float(value),
-        "tolerance": print_.half_width,
-        "tolerance_from": "rounding",
-    }
-    return found | _verdict(REPRODUCED if close else OUTSIDE, "counted in our preparation")
+        return _verdict(verdict, f"{entry['our_metric']} is not counted in our preparation")
+    found = {"ours": float(value), "tolerance": print_.half_width, "tolerance_from": "rounding"}
+    return found | _verdict(
+        verdict, "; ".join(filter(None, ("counted in our preparation", remark)))
+    )
 
 
 def _tolerance(print_: Interval, value: Measured, band: float) -> tuple[float, str]:
@@ -333,11 +332,15 @@ def _verdict(outcome: str, reason: str) -> dict[str, Any]:
     return {"outcome": outcome, "verdict": said, "reason": reason}
 
 
-def _plain(paper: Paper, figure: pd.Series) -> Cell:
-    """The cell a change refers to."""
-    over = paper.select([*_row(figure)[:3], figure["over"], "*"])
-    return (figure["our_dataset"], figure["our_base"], over["our_variant"].iloc[0])
+def _setup(entry: pd.Series) -> Setup:
+    return Setup(entry["our_dataset"], entry["our_base"], entry["our_variant"])
 
 
-def _row(figure: pd.Series) -> list[str]:
-    return [str(figure[column]) for column in ("table", "dataset", "base", "variant")]
+def _plain(paper: Paper, entry: pd.Series) -> Setup:
+    """What a change refers to."""
+    over = paper.select([*_row(entry)[:3], entry["over"], "*"])
+    return _setup(entry)._replace(variant=over["our_variant"].iloc[0])
+
+
+def _row(entry: pd.Series) -> list[str]:
+    return [str(entry[column]) for column in ("table", "dataset", "base", "variant")]

@@ -7,15 +7,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pandas as pd
 
-from benchmarks.common.atomic import atomic_path, write_text
-from benchmarks.papers.compare import MEASURED, OUTCOMES, REPRODUCED, Facts, compare
-from benchmarks.papers.spec import Paper, load_paper
-from benchmarks.records.lookup import Instances
-
-TEMPLATES = Path(__file__).parents[1] / "render" / "templates"
+from benchmarks.common.atomic import write_csv, write_text
+from benchmarks.papers.compare import Facts, compare
+from benchmarks.papers.measurements import Instances
+from benchmarks.papers.spec import Folders, Paper, load_paper
+from benchmarks.papers.verdicts import MEASURED, OUTCOMES, REPRODUCED
+from benchmarks.render.page import render_page
 
 
 def write_comparison(
@@ -27,22 +26,22 @@ def write_comparison(
     *,
     runs: pd.DataFrame | None = None,
     facts: Facts = lambda dataset: None,
+    papers: Folders | None = None,
 ) -> pd.DataFrame:
-    """Compare one paper with a run; write the table of verdicts and the page."""
-    loaded = load_paper(paper)
+    """Compare one paper, ours or of ``papers``, with a run; write the verdicts and the page."""
+    loaded = load_paper(paper, papers)
     frame = compare(loaded, cells, instances, runs=runs, facts=facts)
-    with atomic_path(csv_path) as temporary:
-        frame.to_csv(temporary, index=False)
+    write_csv(csv_path, frame)
     write_text(page_path, render_comparison(loaded, frame))
     return frame
 
 
 def render_comparison(paper: Paper, frame: pd.DataFrame) -> str:
     """Each table as printed, with our value and the verdict in every cell."""
-    figures = frame[frame["kind"] == "figure"]
+    values = frame[frame["kind"] == "value"]
     abouts = {table["table"]: table["about"] for table in paper.spec["tables"]}
     tables = []
-    for number, part in figures.groupby("table", sort=False):
+    for number, part in values.groupby("table", sort=False):
         counts = Counter(part["outcome"])
         measured = sum(counts[o] for o in MEASURED)
         rows = [
@@ -56,24 +55,20 @@ def render_comparison(paper: Paper, frame: pd.DataFrame) -> str:
                 "about": abouts[str(number)],
                 "metrics": list(dict.fromkeys(part["metric"])),
                 "rows": rows,
-                "score": f"{counts[REPRODUCED]} of {measured} measured figures reproduced; "
+                "score": f"{counts[REPRODUCED]} of {measured} measured values reproduced; "
                 f"{measured} of {len(part)} measured",
                 "reasons": reasons.value_counts().items(),
                 "conventions": ", ".join(sorted(set(part["convention"]))),
             }
         )
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("compare.html.j2").render(
+    counts = Counter(frame["outcome"])
+    return render_page(
+        "compare",
         paper=paper,
         tables=tables,
         claims=frame[frame["kind"] == "claim"].to_dict("records"),
-        counts=Counter(frame["outcome"]),
-        outcomes=OUTCOMES,
+        counts=counts,
+        outcomes=[outcome for outcome in OUTCOMES if counts[outcome]],
         total=len(frame),
     )
 

@@ -1,8 +1,8 @@
-"""Interval arithmetic on printed figures: 12.34 stands for anything in [12.335, 12.345].
+"""Interval arithmetic on printed values: 12.34 stands for anything in [12.335, 12.345].
 
 Whatever is computed from printed cells is an interval that must hold the true result, so a
 printed result outside it does not follow from the cells. The arithmetic is outward-safe up to
-``SLACK``, which also forgives a figure that was rounded half up or half to even.
+``SLACK``, which also forgives a value that was rounded half up or half to even.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Interval:
 
     @property
     def middle(self) -> float:
-        """The centre: of a printed figure, the figure."""
+        """The centre: of a printed value, the value."""
         return (self.low + self.high) / 2
 
     @property
@@ -71,11 +71,11 @@ class Interval:
 
 
 def printed(text: str) -> Interval:
-    """The interval of figures that print as ``text`` ("+5.25", "70.2", "1,186,239")."""
+    """The interval of values that print as ``text`` ("+5.25", "70.2", "1,186,239")."""
     clean = text.strip().replace(",", "").replace("\N{MINUS SIGN}", "-").rstrip("%x×")
     match = _NUMBER.fullmatch(clean)
     if match is None:
-        raise ValueError(f"{text!r} is not a printed figure")
+        raise ValueError(f"{text!r} is not a printed value")
     half = 0.5 * 10.0 ** -len(match.group(1) or "")
     return Interval(float(clean) - half, float(clean) + half)
 

@@ -1,12 +1,13 @@
-"""The papers as data: every printed figure, mapped to a cell of ours, and the claims.
+"""The papers as data: every printed value, mapped to a cell of ours, and the claims.
 
 ``papers/<id>/paper.yaml`` says what each table's rows and columns are; ``published/*.csv`` holds
-the figures as printed strings. :func:`load_paper` joins the two into one frame.
+the values as printed strings. :func:`load_paper` joins the two into one frame.
 """
 
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -16,115 +17,148 @@ from typing import Any
 import jsonschema
 import pandas as pd
 
-from benchmarks.common.schema import load_yaml, validate
+from benchmarks.common.schema import InvalidDocumentError, load_yaml, validate
 from benchmarks.evaluation.conventions import get_convention
 from benchmarks.papers.printed import printed
+from benchmarks.records.cell import PLAIN
 
 FOLDER = Path(__file__).parent
-SCHEMAS = FOLDER
-PAPERS = ("pw", "ranknet_taug", "tailmix", "glas", "httn")
+SPEC = "paper.yaml"
 
-PRINTED_METRICS = {
-    **{f"PSN@{k}": f"PSnDCG@{k}" for k in (1, 3, 5)},
-    "F1(micro)": "batchF1",  # HTTN's F1 is a mean of batches (its released evaluation)
-}
-"""Printed names of metrics that are not ours."""
+Folders = Mapping[str, str | Path]
+"""Papers of the user by id: the folder of each, which holds ``paper.yaml`` and ``published/``."""
 
-PLACE = ("table", "dataset", "base", "variant", "metric")
-"""What names a figure within a paper, as printed."""
+POSITION = ("table", "dataset", "base", "variant", "metric")
+"""What names a value within a paper, as printed."""
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper's figures and claims.
+    """A paper's values and claims.
 
-    ``figures`` has one row a printed figure. As printed: ``table``, ``dataset``, ``base``,
+    ``values`` has one row per printed value. As printed: ``table``, ``dataset``, ``base``,
     ``variant``, ``metric``, ``value`` (a string), ``low`` and ``high`` (its rounding), ``note``.
     Mapped: ``role`` (value, delta, mean, difference, mean_change, statistic, outside),
     ``our_dataset``, ``our_base``, ``our_variant``, ``our_metric``, ``convention``, ``model``
     (single, ensemble), ``source`` (own, copied, unstated), ``over`` (the printed variant a change
     refers to), ``terms`` (the columns a derived one comes from), ``reason`` (of ``outside``).
+    ``missing`` says by name why a dataset, base or variant can be in no run.
     """
 
     id: str
     title: str
+    short_title: str
     band: Mapping[str, float]
-    unavailable: Mapping[str, str]
-    figures: pd.DataFrame
+    missing: Mapping[str, str]
+    values: pd.DataFrame
     claims: Sequence[Mapping[str, Any]]
     spec: Mapping[str, Any]
 
     @cached_property
-    def _by_place(self) -> dict[tuple[str, ...], int]:
-        places = self.figures[list(PLACE)].itertuples(index=False, name=None)
-        return {place: position for position, place in enumerate(places)}
+    def _row_at(self) -> dict[tuple[str, ...], int]:
+        positions = self.values[list(POSITION)].itertuples(index=False, name=None)
+        return {position: row for row, position in enumerate(positions)}
 
-    def select(self, place: Sequence[str]) -> pd.DataFrame:
-        """Figures at [table, dataset, base, variant, metric]; ``*`` is any, ``a|b`` either."""
-        keep = pd.Series(True, index=self.figures.index)
-        for column, wanted in zip(PLACE, place, strict=True):
+    def select(self, position: Sequence[str]) -> pd.DataFrame:
+        """Values at [table, dataset, base, variant, metric]; ``*`` is any, ``a|b`` either."""
+        keep = pd.Series(True, index=self.values.index)
+        for column, wanted in zip(POSITION, position, strict=True):
             if wanted != "*":
-                keep &= self.figures[column].isin(wanted.split("|"))
-        found = self.figures[keep]
+                keep &= self.values[column].isin(wanted.split("|"))
+        found = self.values[keep]
         if found.empty:
-            raise KeyError(f"{self.id}: no figure at {list(place)}")
+            raise KeyError(f"{self.id}: no value at {list(position)}")
         return found
 
-    def one(self, place: Sequence[str]) -> pd.Series:
-        """The one figure at a place."""
-        if tuple(place) in self._by_place:
-            return self.figures.iloc[self._by_place[tuple(place)]]
-        found = self.select(place)
+    def one(self, position: Sequence[str]) -> pd.Series:
+        """The one value at a position, as a row of ``values``."""
+        if tuple(position) in self._row_at:
+            return self.values.iloc[self._row_at[tuple(position)]]
+        found = self.select(position)
         if len(found) > 1:
-            raise KeyError(f"{self.id}: {len(found)} figures at {list(place)}, not one")
+            raise KeyError(f"{self.id}: {len(found)} values at {list(position)}, not one")
         return found.iloc[0]
 
 
+def paper_folders(extra: Folders | None = None) -> dict[str, Path]:
+    """The folder of every paper by id: each one beside this module, and the user's ``extra``.
+
+    Sorted by the ``order`` in paper.yaml, then by id; papers without an order come last.
+    """
+    folders = {path.parent.name: path.parent for path in FOLDER.glob(f"*/{SPEC}")}
+    for name, folder in (extra or {}).items():
+        if name in folders:
+            raise InvalidDocumentError(f"paper {name!r} ({folder}) has the id of {folders[name]}")
+        folders[name] = Path(folder).resolve()
+    specs = {name: _read_spec(folder) for name, folder in folders.items()}
+    for name, spec in specs.items():
+        if spec["id"] != name:
+            raise InvalidDocumentError(
+                f"{folders[name] / SPEC}: the id is {spec['id']!r}, but the paper is named {name!r}"
+            )
+    ranked = sorted(folders, key=lambda name: (specs[name].get("order", math.inf), name))
+    return {name: folders[name] for name in ranked}
+
+
+def load_paper(name: str, extra: Folders | None = None) -> Paper:
+    """One paper, checked; the same object every time."""
+    folders = paper_folders(extra)
+    if name not in folders:
+        raise KeyError(f"no paper {name!r}; there are {', '.join(folders)}")
+    return _load(folders[name])
+
+
+def load_papers(extra: Folders | None = None) -> list[Paper]:
+    """All papers, in the order of :func:`paper_folders`."""
+    return [_load(folder) for folder in paper_folders(extra).values()]
+
+
+def sources(name: str, extra: Folders | None = None) -> list[str]:
+    """Paths of the files a paper is read from."""
+    folder = paper_folders(extra)[name]
+    return [str(folder / SPEC), *map(str, sorted((folder / "published").glob("*.csv")))]
+
+
+def conventions_used(extra: Folders | None = None) -> list[str]:
+    """Conventions under which some published table can be compared."""
+    return sorted({c for paper in load_papers(extra) for c in paper.values["convention"]})
+
+
 @cache
-def load_paper(name: str) -> Paper:
-    """Read and check one paper."""
-    path = FOLDER / name / "paper.yaml"
+def _read_spec(folder: Path) -> Mapping[str, Any]:
+    path = folder / SPEC
     if not path.exists():
-        raise KeyError(f"no paper {name!r}; there are {', '.join(PAPERS)}")
-    spec = validate(load_yaml(path), SCHEMAS / "paper.schema.yaml", str(path))
+        raise InvalidDocumentError(f"{folder} holds no {SPEC}: write one, or mend the path")
+    spec: Mapping[str, Any] = validate(load_yaml(path), FOLDER / "paper.schema.yaml", str(path))
+    return spec
+
+
+@cache
+def _load(folder: Path) -> Paper:
+    spec = _read_spec(folder)
     rows: list[dict[str, Any]] = []
     for table in spec["tables"]:
-        rows += _table_rows(table, FOLDER / name / "published" / table["file"])
-    figures = pd.DataFrame(rows)
-    figures.insert(0, "paper", spec["id"])
-    repeated = figures[figures.duplicated(list(PLACE))]
+        rows += _table_rows(table, folder / "published" / table["file"])
+    values = pd.DataFrame(rows)
+    values.insert(0, "paper", spec["id"])
+    repeated = values[values.duplicated(list(POSITION))]
     if len(repeated):
-        raise ValueError(f"{path}: printed twice: {repeated[list(PLACE)].iloc[0].tolist()}")
+        raise ValueError(f"{folder}: printed twice: {repeated[list(POSITION)].iloc[0].tolist()}")
     return Paper(
         id=spec["id"],
         title=spec["title"],
+        short_title=spec.get("short_title", spec["title"]),
         band=spec["band"],
-        unavailable=spec["unavailable"],
-        figures=figures,
+        missing={**spec["unavailable"], **spec["not_built"]},
+        values=values,
         claims=spec["claims"],
         spec=spec,
     )
 
 
-def load_papers(names: Sequence[str] = PAPERS) -> list[Paper]:
-    """All papers, in a fixed order."""
-    return [load_paper(name) for name in names]
-
-
-def sources(name: str) -> list[str]:
-    """The files a paper is read from."""
-    folder = FOLDER / name
-    return [str(folder / "paper.yaml"), *map(str, sorted((folder / "published").glob("*.csv")))]
-
-
-def conventions_used() -> list[str]:
-    """Conventions under which some published table can be compared."""
-    return sorted({c for paper in load_papers() for c in paper.figures["convention"]})
-
-
 def read_published(path: Path) -> list[dict[str, str]]:
     """The rows of a published table, checked one by one."""
-    rules = load_yaml(SCHEMAS / "published.schema.yaml")
+    rules = load_yaml(FOLDER / "published.schema.yaml")
     checker = jsonschema.Draft202012Validator(rules)
     with path.open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
@@ -144,10 +178,8 @@ def _table_rows(table: Mapping[str, Any], path: Path) -> list[dict[str, Any]]:
         mapped = {
             "our_dataset": _named(row["dataset"], table["datasets"], path, line, "dataset"),
             "our_base": table["bases"].get(row["base"], row["base"]),
-            "our_variant": table["variants"].get(row["variant"], row["variant"]) or "plain",
-            "our_metric": table["metrics"].get(
-                row["metric"], PRINTED_METRICS.get(row["metric"], row["metric"])
-            ),
+            "our_variant": table["variants"].get(row["variant"], row["variant"]) or PLAIN,
+            "our_metric": table["metrics"].get(row["metric"], row["metric"]),
             "convention": table["convention"],
             "model": table["model"],
             "source": table["source"],
@@ -164,7 +196,7 @@ def _table_rows(table: Mapping[str, Any], path: Path) -> list[dict[str, Any]]:
 
 
 def _role(row: Mapping[str, str], table: Mapping[str, Any]) -> dict[str, Any]:
-    """What kind of figure it is, and what it is computed from."""
+    """What kind of value it is, and what it is computed from."""
     metric, variant = row["metric"], row["variant"]
     out: dict[str, Any] = {"role": "value", "over": "", "terms": (), "reason": ""}
     if variant in table["deltas"]:

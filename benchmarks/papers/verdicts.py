@@ -3,9 +3,9 @@
 Values: ``reproduced`` (within tolerance), ``same direction`` (outside it, but the change over the
 base has the printed sign), ``contradicted`` (the other sign, and the interval excludes zero),
 ``outside tolerance`` (anything else that was measured). Claims: ``holds``, ``contradicted``,
-``undecided`` (the interval holds zero), ``no change``. Where nothing was measured: ``failed``,
-``not run``, ``not applicable``, each with a reason. Checks of print against print: ``ok`` and the
-findings below it, the gravest first.
+``undecided`` (it fails, but the interval of the difference holds zero), ``no change``. Where
+nothing was measured: ``failed``, ``not run``, ``not applicable``, each with a reason. Checks of
+print against print: ``ok`` and the findings beside it, the gravest first.
 """
 
 from __future__ import annotations
@@ -34,3 +34,12 @@ ODD = "odd"
 NOTE = "note"
 OK = "ok"
 OF_PRINT = (IMPOSSIBLE, DOES_NOT_FOLLOW, DISAGREES, ODD, NOTE, OK)
+
+MEANING = {
+    IMPOSSIBLE: "no set of predictions can give these values",
+    DOES_NOT_FOLLOW: "the print does not follow from the cells it rests on",
+    DISAGREES: "one quantity is printed as two",
+    ODD: "possible, but out of line with everything around it",
+    NOTE: "holds under one reading only, or worth knowing",
+}
+"""What a finding means, for its reader."""

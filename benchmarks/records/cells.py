@@ -1,4 +1,4 @@
-"""All cells of a run in two frames: what was measured, and how the runs went."""
+"""All cells of a run in two frames: what was measured (cells.csv), how it went (runs.csv)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-KEY = ["dataset", "base", "variant", "seed"]
+from benchmarks.common.atomic import write_csv
+from benchmarks.evaluation.conventions import DEFAULT
+from benchmarks.records.cell import KEY, METRICS, RECORD
+
 CELL_COLUMNS = [
     *KEY,
     "status",
@@ -31,15 +34,15 @@ PS_ESTIMATE = "ps-estimate"
 
 
 def collect(folders: Iterable[str | Path]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """``cells`` (a row a measured value, or one row for a cell without any) and ``runs``.
+    """``cells`` (a row per measured value, or one row for a cell without any) and ``runs``.
 
     ``cells`` holds nothing that differs between two runs of the same code on the same data:
     times, memory and machines are in ``runs``.
     """
     measured, records = [], []
     for folder in map(Path, folders):
-        record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        metrics = pd.read_csv(folder / "metrics.csv", dtype={"k": "Int64"})
+        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        metrics = pd.read_csv(folder / METRICS, dtype={"k": "Int64"})
         if metrics.empty:
             metrics = pd.DataFrame([{}])
         for position, column in enumerate([*KEY, "status", "reason"]):
@@ -52,9 +55,24 @@ def collect(folders: Iterable[str | Path]) -> tuple[pd.DataFrame, pd.DataFrame]:
     return cells, pd.DataFrame(records)
 
 
+def write_cells(cells: pd.DataFrame, path: str | Path) -> None:
+    """Write ``results/cells.csv``."""
+    write_csv(path, cells)
+
+
 def read_cells(path: str | Path) -> pd.DataFrame:
     """``results/cells.csv`` as it was collected."""
     return pd.read_csv(path, dtype={"k": "Int64", "reason": "string"}, keep_default_na=True)
+
+
+def write_runs(runs: pd.DataFrame, path: str | Path) -> None:
+    """Write ``results/runs.csv``."""
+    write_csv(path, runs)
+
+
+def read_runs(path: str | Path) -> pd.DataFrame:
+    """``results/runs.csv``: one row per cell, with status, times, memory and budget."""
+    return pd.read_csv(path)
 
 
 def metric_names(cells: pd.DataFrame) -> pd.Series:
@@ -63,11 +81,14 @@ def metric_names(cells: pd.DataFrame) -> pd.Series:
     return cells["metric"].fillna("") + suffix
 
 
-def values_by_cell(cells: pd.DataFrame, convention: str) -> pd.DataFrame:
-    """One row a cell (seeds apart), one column a metric, over all labels."""
+def wide(cells: pd.DataFrame, convention: str = DEFAULT) -> pd.DataFrame:
+    """One row per dataset, base and variant, one column per metric such as ``PSP@3``.
+
+    Values over all labels, averaged over seeds; rows in order of appearance.
+    """
     rows = cells[(cells["bin"] == "all") & (cells["convention"] == convention)]
     named = rows.assign(name=metric_names(rows))
-    return named.pivot_table(index=KEY, columns="name", values="value", sort=False, dropna=False)
+    return named.pivot_table(index=KEY[:3], columns="name", values="value", sort=False)
 
 
 def failures(cells: pd.DataFrame) -> pd.DataFrame:
@@ -85,6 +106,7 @@ def _flat(record: dict[str, Any]) -> dict[str, Any]:
     keep = ["status", "reason", "wall_s", "cpu_s", "peak_mb", "threads", "commit", "dirty"]
     return {
         **{key: record[key] for key in [*KEY, *keep, "code", "data"]},
+        **{key: record.get(key) for key in ("device", "peak_gpu_mb")},
         **phases,
         **{f"budget_{key}": value for key, value in record["budget"].items()},
         "cpu": record["node"]["cpu"],

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.common.atomic import atomic_path
+from benchmarks.common.atomic import write_csv
 from benchmarks.evaluation.metrics import Evaluation
 from benchmarks.evaluation.statistics import SUMMARY_NAMES, bootstrap, holm, paired_bootstrap
-from benchmarks.records.cells import KEY
+from benchmarks.records.cell import KEY, PLAIN, RECORD, Cell
 
-PLAIN = "plain"
 COLUMNS = [
     *KEY,
     "metric",
@@ -28,32 +29,37 @@ COLUMNS = [
     "difference",
     "difference_low",
     "difference_high",
+    "note",
 ]
-Cell = tuple[str, str, str, int]
 
 
-def intervals(instances: Mapping[Cell, Path]) -> pd.DataFrame:
-    """A row a cell and metric: value with its interval, and change over the plain base.
+def intervals(files: Iterable[str | Path]) -> pd.DataFrame:
+    """One row per cell and metric: value with its interval, and change over the plain base.
 
-    The change is in percent of the base, the difference in points.
-
-    Points are resampled, the same ones for a variant and its base. ``p_holm`` corrects the tests
-    of PW eq. 30's two means over all variants of the run; single metrics carry no such claim.
+    ``files`` are the cells' ``instance.npz``, below ``results/runs``. The change is in percent of
+    the base, the difference in points. Test points are resampled, the same ones for a variant and
+    its base. ``p_holm`` corrects the tests of the two mean relative changes over all variants of
+    the run; single metrics carry no such claim. The note of a cell says when its base ran on
+    another device: part of the change may be the device's.
     """
-    evaluations = {cell: Evaluation.load(path) for cell, path in instances.items()}
+    paths = {Cell.from_path(Path(path).parent): Path(path) for path in files}
+    evaluations = {cell: Evaluation.load(path) for cell, path in paths.items()}
     frames = []
     for cell, evaluation in evaluations.items():
         if not evaluation.numerators:
             continue  # the cell failed: it has nothing to resample
         frame = bootstrap(evaluation)
-        plain = evaluations.get((*cell[:2], PLAIN, cell[3]))
-        if cell[2] != PLAIN and plain is not None and plain.numerators:
+        plain = evaluations.get(replace(cell, variant=PLAIN))
+        if cell.variant != PLAIN and plain is not None and plain.numerators:
             changes = paired_bootstrap(plain, evaluation)
             changes = changes.rename(columns={"low": "change_low", "high": "change_high"})
             wanted = ["metric", "change", "change_low", "change_high", "p"]
             wanted += ["difference", "difference_low", "difference_high"]
             frame = frame.merge(changes[wanted], on="metric", how="outer", sort=False)
-        for position, (column, value) in enumerate(zip(KEY, cell, strict=True)):
+            base_device = _device(paths[replace(cell, variant=PLAIN)])
+            if (device := _device(paths[cell])) != base_device:
+                frame["note"] = f"the base ran on {base_device}, this cell on {device}"
+        for position, (column, value) in enumerate(zip(KEY, astuple(cell), strict=True)):
             frame.insert(position, column, value)
         frames.append(frame)
     joined = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
@@ -63,11 +69,16 @@ def intervals(instances: Mapping[Cell, Path]) -> pd.DataFrame:
     return joined
 
 
-def write_intervals(files: Iterable[Path], output: Path) -> None:
-    """Read ``instance.npz`` files below ``results/runs`` and write the frame."""
-    instances: dict[Cell, Path] = {}
-    for path in files:
-        dataset, base, variant, seed = path.parent.parts[-4:]
-        instances[dataset, base, variant, int(seed.removeprefix("seed"))] = path
-    with atomic_path(output) as temporary:
-        intervals(instances).to_csv(temporary, index=False)
+def write_intervals(frame: pd.DataFrame, path: str | Path) -> None:
+    """Write ``results/intervals.csv``."""
+    write_csv(path, frame)
+
+
+def read_intervals(path: str | Path) -> pd.DataFrame:
+    """``results/intervals.csv``, as :func:`intervals` made it."""
+    return pd.read_csv(path)
+
+
+def _device(instance: Path) -> str:
+    """Where the cell of an ``instance.npz`` ran, by the record beside it."""
+    return str(json.loads(instance.with_name(RECORD).read_text("utf-8"))["device"])

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.common.atomic import atomic_path
-from benchmarks.data.prepared import open_prepared, read_meta
+from benchmarks.common.atomic import atomic_path, write_csv
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
+FIGURE_FORMATS = ("svg", "png", "csv")
 # Okabe and Ito's colours: told apart by colour-blind readers and in grey print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 STYLE: dict[Any, Any] = {
@@ -29,96 +30,61 @@ STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
 }
 MEDIAN_SHARE = 0.05
+NOTHING = "no cell of this run has what is drawn here"
 
 
-def write_figure(figure: Figure, data: pd.DataFrame, stem: str | Path) -> None:
+@dataclass(frozen=True)
+class Figure:
+    """A matplotlib figure and the numbers it shows."""
+
+    drawing: Drawing
+    frame: pd.DataFrame
+
+
+def write_figure(figure: Figure, stem: str | Path) -> None:
     """Write ``stem``.svg, .png and .csv."""
     import matplotlib.pyplot as plt
 
-    with atomic_path(f"{stem}.csv") as temporary:
-        data.to_csv(temporary, index=False)
+    write_csv(f"{stem}.csv", figure.frame)
     with atomic_path(f"{stem}.svg") as temporary:
-        figure.savefig(temporary, metadata={"Date": None}, bbox_inches="tight")
+        figure.drawing.savefig(temporary, metadata={"Date": None}, bbox_inches="tight")
     with atomic_path(f"{stem}.png") as temporary:
-        figure.savefig(temporary, dpi=160, bbox_inches="tight")
-    plt.close(figure)
+        figure.drawing.savefig(temporary, dpi=160, bbox_inches="tight")
+    plt.close(figure.drawing)
 
 
-def weight_norms(norms: pd.DataFrame) -> Figure:
-    """Norm of each label's classifier against its frequency rank (RankNet+Taug Fig. 1).
+def panels(
+    count: int,
+    columns: int,
+    draw: Callable[[np.ndarray], None],
+    size: tuple[float, float] = (4.2, 3.2),
+    **options: Any,
+) -> Drawing:
+    """A grid of ``count`` panels of ``size`` inches, filled by ``draw(axes[rows, columns])``.
 
-    ``norms`` has columns dataset, base, variant, label, count, rank, norm. A dot is a label, a
-    line the running median: what the paper shows as a trend.
+    Without any panel the figure says that there is nothing to draw. ``options`` are matplotlib's
+    for ``subplots``.
     """
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    panels = list(norms.groupby(["dataset", "base"], sort=False))
+    columns = max(1, min(columns, count))
+    rows = max(1, -(-count // columns))
+    figsize = (0.6 + size[0] * columns, 0.3 + size[1] * rows)
     with plt.rc_context(STYLE):
-        columns = min(3, max(1, len(panels)))
-        rows = max(1, -(-len(panels) // columns))
-        figure, axes = plt.subplots(
-            rows, columns, figsize=(1.2 + 4.6 * columns, 3.2 * rows), squeeze=False
-        )
-        for axis in axes.flat[len(panels) :]:
+        figure, axes = plt.subplots(rows, columns, figsize=figsize, squeeze=False, **options)
+        for axis in axes.flat[count:]:
             axis.set_visible(False)
-        for axis, ((dataset, base), panel) in zip(axes.flat, panels, strict=False):
-            for number, (variant, part) in enumerate(panel.groupby("variant", sort=False)):
-                colour = COLOURS[number % len(COLOURS)]
-                part = part.sort_values("rank")
-                axis.plot(part["rank"], part["norm"], ".", ms=3, alpha=0.35, color=colour)
-                axis.plot(
-                    part["rank"],
-                    running_median(part["norm"].to_numpy()),
-                    color=colour,
-                    lw=1.8,
-                    label=variant,
-                )
-            axis.set_title(f"{base} on {dataset}", loc="left", fontweight="bold")
-            axis.set_xlabel("labels, most frequent first")
-            axis.set_ylabel("norm of the weight vector")
-            axis.set_yscale("log")  # a variant that diverges must not flatten the others
-            axis.legend()
-        if not panels:
-            axes.flat[0].set_visible(True)
-            axes.flat[0].text(0.5, 0.5, "no method with weight norms has run", ha="center")
+        if count:
+            draw(axes)
+        else:
+            axes[0, 0].set_visible(True)
+            axes[0, 0].set_axis_off()
+            axes[0, 0].text(0.5, 0.5, NOTHING, ha="center")
         figure.tight_layout()
     return figure
-
-
-def norms_frame(
-    cells: Sequence[tuple[str, str, str]], files: Sequence[Path], data: Sequence[Path]
-) -> pd.DataFrame:
-    """The norms of cells (dataset, base, variant) as one long frame, by frequency rank.
-
-    ``data`` are the folders of the prepared datasets; those that could not be had are passed over.
-    """
-    ready = [folder for folder in data if "unavailable" not in read_meta(folder)]
-    counts = {folder.name: open_prepared(folder)[0].label_counts() for folder in ready}
-    frames = []
-    for (dataset, base, variant), path in zip(cells, files, strict=True):
-        if dataset not in counts:
-            continue
-        with np.load(path) as stored:
-            norms = stored["norms"]
-        rank = np.empty(len(norms), np.int64)
-        rank[np.argsort(-counts[dataset], kind="stable")] = np.arange(1, len(norms) + 1)
-        frame = pd.DataFrame(
-            {
-                "dataset": dataset,
-                "base": base,
-                "variant": variant,
-                "label": np.arange(len(norms)),
-                "count": counts[dataset],
-                "rank": rank,
-                "norm": norms,
-            }
-        )
-        frames.append(frame[frame["norm"].notna()])
-    columns = ["dataset", "base", "variant", "label", "count", "rank", "norm"]
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
 
 
 def running_median(values: np.ndarray) -> np.ndarray:

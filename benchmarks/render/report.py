@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pandas as pd
 
 from benchmarks.evaluation.conventions import DEFAULT
 from benchmarks.records.cells import COMPLETE_LABELS, KEY, PS_ESTIMATE, failures, metric_names
+from benchmarks.render.page import render_page
 from benchmarks.render.table import Table, to_html
-
-TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: a title, a word of introduction, HTML."""
+    """A part of the page: a title, a word of introduction, HTML; the lowest order comes first."""
 
     key: str
     title: str
     intro: str
-    body: str
+    body: str = ""
+    order: int = 50
 
 
 def render(
@@ -36,12 +35,11 @@ def render(
     facts: Mapping[str, Any],
 ) -> str:
     """The page: a summary, the given sections, what failed, and how the runs went."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
-    )
     counts = runs["status"].value_counts() if len(runs) else pd.Series(dtype=int)
-    return environment.get_template("report.html.j2").render(
-        sections=[*sections, failed_section(cells), runs_section(runs)],
+    every = [*sections, failed_section(cells), runs_section(runs)]
+    return render_page(
+        "report",
+        sections=sorted(every, key=lambda section: section.order),
         counts={status: int(count) for status, count in counts.items()},
         n_cells=len(runs),
         datasets=list(runs["dataset"].unique()) if len(runs) else [],
@@ -65,19 +63,26 @@ def drawing(svg: Path, caption: str) -> str:
     )
 
 
+def has_rows(csv: Path) -> bool:
+    """Whether there is anything below the header."""
+    with csv.open(encoding="utf-8") as lines:
+        return sum(1 for _, _ in zip(lines, range(2), strict=False)) > 1
+
+
 def papers_section(summary: pd.DataFrame) -> Section:
-    """How many of each paper's printed figures and claims were measured, and held."""
+    """How many of each paper's printed values and claims were measured, and held."""
     shown = summary.drop(columns=["in words"]).rename(columns={"kind": "of"})
-    table = Table("Verdicts on the printed figures and claims", shown, ["paper", "of"])
+    table = Table("Verdicts on the printed values and claims", shown, ["paper", "of"])
     links = " · ".join(
         f'<a href="compare/{paper}.html">{paper}</a>' for paper in summary["paper"].unique()
     )
     return Section(
         "papers",
-        "The papers' figures beside ours",
-        "One verdict a printed figure. A figure counts as measured only on the very dataset, base "
+        "The papers' values beside ours",
+        "One verdict per printed value. A value counts as measured only on the very dataset, base "
         "and variant it was printed for; everything else says why it was not run.",
-        to_html(table) + f'<p class="note">Every figure with its verdict: {links}</p>',
+        to_html(table) + f'<p class="note">Every value with its verdict: {links}</p>',
+        order=110,
     )
 
 
@@ -93,15 +98,20 @@ def audit_section(audit: pd.DataFrame) -> Section:
     )
     return Section(
         "audit",
-        "What the papers' own figures show",
+        "What the papers' own values show",
         "Averages, improvements and claims recomputed from the printed cells, with the rounding "
         "of each taken into account. This needs no training.",
         f"<details><summary>{len(found)} findings</summary>{to_html(table)}</details>{more}",
+        order=120,
     )
 
 
-def truth_section(cells: pd.DataFrame) -> Section | None:
-    """For data that know their complete labels: what was observed, estimated, and is true."""
+def truth_section(cells: pd.DataFrame, leave_out: Collection[str] = ()) -> Section | None:
+    """For data that know their complete labels: what was observed, estimated, and is true.
+
+    ``leave_out`` are bases that rank by the observed labels themselves: their estimate means
+    nothing.
+    """
     kinds = {DEFAULT: "observed", PS_ESTIMATE: "PS estimate", COMPLETE_LABELS: "true"}
     known = cells.loc[cells["convention"] == COMPLETE_LABELS, "dataset"].unique()
     rows = cells[
@@ -109,8 +119,7 @@ def truth_section(cells: pd.DataFrame) -> Section | None:
         & (cells["metric"] == "P")
         & (cells["bin"] == "all")
         & cells["convention"].isin(kinds)
-        # The oracle ranks by the observed labels themselves: its estimate means nothing.
-        & (cells["base"] != "oracle")
+        & ~cells["base"].isin(leave_out)
     ]
     if rows.empty:
         return None
@@ -133,6 +142,7 @@ def truth_section(cells: pd.DataFrame) -> Section | None:
         "prediction that counts as wrong may be a true label that went missing. Propensity "
         "scoring undoes this on average; here one can see how well.",
         to_html(table),
+        order=100,
     )
 
 
@@ -140,10 +150,10 @@ def failed_section(cells: pd.DataFrame) -> Section:
     """Cells that are not ok, each with its reason."""
     bad = failures(cells)
     if bad.empty:
-        return Section("failed", "Failed cells", "None: every cell of this run is ok.", "")
+        return Section("failed", "Failed cells", "None: every cell of this run is ok.", order=200)
     table = Table("Cells that are not ok", bad, KEY)
     intro = "`snakemake --cores 1 failed` prints the command that reruns just these."
-    return Section("failed", "Failed cells", intro, to_html(table))
+    return Section("failed", "Failed cells", intro, to_html(table), order=200)
 
 
 def runs_section(runs: pd.DataFrame) -> Section:
@@ -160,4 +170,5 @@ def runs_section(runs: pd.DataFrame) -> Section:
         "How the runs went",
         "Measured on this machine; not comparable across machines.",
         to_html(table),
+        order=210,
     )

@@ -35,12 +35,13 @@ from scipy import sparse
 from benchmarks.common.atomic import atomic_path
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.metrics import score
-from benchmarks.evaluation.propensity import inverse_propensity
 from benchmarks.speed._one_vs_rest import THREADS, liblinear, ours, peers
-from methods.interface import LabelWeights
+from methods.hooks.loss_weights import LabelWeights
 from methods.linear.dismec import DiSMEC
 from methods.linear.model import SparseLinearModel, as_unit_rows
 from methods.linear.solver import objective, solve
+from methods.linear.svc import LinearSVC
+from methods.variants.pw import PW
 
 PARTS = ("eurlex4k-half", "eurlex-4.3k", "wiki10", "scaling", "predict")
 Row = dict[str, Any]
@@ -55,7 +56,7 @@ def load_dataset(name: str) -> tuple[Split, Split]:
 
 def pw_weights(train: Split) -> np.ndarray:
     """2 / p - 1 for each label (PW eq. 15)."""
-    return np.asarray(2.0 * inverse_propensity(train.label_counts(), len(train)) - 1.0)
+    return 2.0 * train.inverse_propensity() - 1.0
 
 
 def best_time(run: Callable[[], Any], repeats: int) -> tuple[float, Any]:
@@ -89,12 +90,12 @@ def eurlex4k_half(options: argparse.Namespace) -> list[Row]:
     )
     solve(X, Y[:, :3])  # compiles
     rows: list[Row] = []
-    for variant, weight in (("vanilla", np.ones(train.n_labels)), ("PW", pw_weights(train))):
+    for variant, weight in (("vanilla", np.ones(train.n_labels)), (PW.name, pw_weights(train))):
         w = weight[labels]
         programs: dict[str, Callable[[], tuple[Any, float]]] = {
             "ours": partial(ours, X, Y, w, 1e-3),
             "ours, tol 1e-6": partial(ours, X, Y, w, 1e-6),
-            "LinearSVC": partial(liblinear, X64, Y, w),
+            LinearSVC.name: partial(liblinear, X64, Y, w),
         }
         if variant == "vanilla":
             programs |= peers(X, Y)
@@ -125,8 +126,8 @@ def eurlex4k_half(options: argparse.Namespace) -> list[Row]:
                 gap = float(((reached[program] - optimum) / optimum).max())
             row = _row("eurlex4k-half", variant, program, wall[program], len(labels), gap)
             row["CPU ms a label"] = 1e3 * cpu[program] / len(labels)
-            row["speed-up"] = wall["LinearSVC"] / wall[program]
-            row["CPU speed-up"] = cpu["LinearSVC"] / cpu[program]
+            row["speed-up"] = wall[LinearSVC.name] / wall[program]
+            row["CPU speed-up"] = cpu[LinearSVC.name] / cpu[program]
             rows.append(row)
             print(
                 f"  {variant:8s}{program:15s}{row['ms a label']:7.2f} ms a label "
@@ -187,12 +188,12 @@ def eurlex43k_child(variant: str, options: argparse.Namespace) -> Row:
     """Fit all labels of EURLex-4.3K, score the test documents, keep the model for ``predict``."""
     train, test = load_dataset("EURLex-4.3K")
     _warm_up()
-    weights = None
-    if variant == "PW":
-        weights = LabelWeights(pw_weights(train), np.ones(train.n_labels))
+    hooks = []
+    if variant == PW.name:
+        hooks.append(LabelWeights(pw_weights(train), np.ones(train.n_labels)))
     method = DiSMEC()
     start = time.perf_counter()
-    model = method.fit(train, threads=THREADS, weights=weights)
+    model = method.fit(train, threads=THREADS, hooks=hooks)
     assert isinstance(model, SparseLinearModel)
     row = _fit_report("eurlex-4.3k", variant, train, time.perf_counter() - start, method)
     top = model.predict(test.inputs, 5)
@@ -212,7 +213,7 @@ def _model_folder(options: argparse.Namespace, variant: str) -> Path:
 def eurlex43k(options: argparse.Namespace) -> list[Row]:
     """The whole one-vs-rest of EURLex-4.3K."""
     print("EURLex-4.3K")
-    return [_alone("eurlex-4.3k", variant, options) for variant in ("vanilla", "PW")]
+    return [_alone("eurlex-4.3k", variant, options) for variant in ("vanilla", PW.name)]
 
 
 def synthetic(

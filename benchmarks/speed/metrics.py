@@ -3,7 +3,7 @@
 The peer is what one writes with scipy alone, in the manner of pyxclib: a CSR matrix of scores in,
 truth looked up by fancy indexing, ideal gains from a sorted CSR matrix. Both sides start from
 what they are usually handed: ours from the harness' top-k arrays, the peer from a score matrix;
-the peer is timed from the top-k arrays as well, so that the sorting can be told apart.
+the peer is timed from the top-k arrays as well, so that the cost of the sorting shows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Ranked:
 def synthetic(
     n_train: int, n_test: int, n_labels: int, depth: int, seed: int
 ) -> tuple[sparse.csr_matrix, sparse.csr_matrix, Ranked]:
-    """Zipf-like labels (5.45 a row) and a ranking that finds about half of them."""
+    """Zipf-like labels (5.45 per row) and a ranking that finds about half of them."""
     rng = np.random.default_rng(seed)
     popularity = 1.0 / (np.arange(n_labels) + 10.0) ** 0.7
     cumulative = np.cumsum(popularity / popularity.sum())
@@ -131,7 +131,7 @@ def plain_bootstrap(evaluation: Evaluation, resamples: int, seed: int) -> dict[s
 
 
 def our_bootstrap(evaluation: Evaluation, resamples: int, seed: int) -> dict[str, float]:
-    """The same lower ends, ours."""
+    """The same lower ends by :func:`bootstrap`."""
     frame = bootstrap(evaluation, resamples=resamples, seed=seed)
     return dict(zip(frame["metric"], frame["low"].tolist(), strict=True))
 
@@ -153,7 +153,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--train", type=int, default=490_449, help="training rows")
     parser.add_argument("--test", type=int, default=153_025, help="test rows")
     parser.add_argument("--labels", type=int, default=670_091, help="labels")
-    parser.add_argument("--depth", type=int, default=100, help="ranked labels a row")
+    parser.add_argument("--depth", type=int, default=100, help="ranked labels per row")
     parser.add_argument("--repeats", type=int, default=3, help="runs; the shortest counts")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("results/speed/metrics.csv"))

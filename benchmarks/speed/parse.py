@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from benchmarks.common.atomic import atomic_path
 from benchmarks.data.prepared import open_prepared
-from benchmarks.data.xc import read_xc
+from benchmarks.data.xc import read_xc, write_xc
 
 # AmazonCat-13K as the XC repository has it; 71 features a document on average.
 DOCUMENTS, FEATURES, LABELS = 1_186_239, 203_882, 13_330
@@ -62,18 +63,24 @@ print(json.dumps({"peak": peak, "arrays": arrays}))
 def write_like_amazoncat(path: Path, documents: int, seed: int = 0) -> None:
     """A random file in XC format with AmazonCat-13K's sizes, ids skewed as words and tags are."""
     rng = np.random.default_rng(seed)
-    with atomic_path(path) as temporary, temporary.open("w") as out:
-        out.write(f"{documents} {FEATURES} {LABELS}\n")
-        for start in range(0, documents, 1000):
-            rows = min(1000, documents - start)
-            sizes = 1 + rng.poisson(FEATURES_PER_DOCUMENT - 1, rows)
-            label_sizes = 1 + rng.poisson(LABELS_PER_DOCUMENT - 1, rows)
-            for size, label_size in zip(sizes, label_sizes, strict=True):
-                ids = np.unique((FEATURES * rng.random(size) ** 3).astype(np.int64))
-                values = rng.random(len(ids)) + 0.01
-                labels = np.unique((LABELS * rng.random(label_size) ** 2).astype(np.int64))
-                row = " ".join(f"{i}:{v:.6f}" for i, v in zip(ids, values, strict=True))
-                out.write(",".join(map(str, labels)) + " " + row + "\n")
+    words, values, labels = [], [], []
+    for start in range(0, documents, 1000):
+        rows = min(1000, documents - start)
+        sizes = 1 + rng.poisson(FEATURES_PER_DOCUMENT - 1, rows)
+        label_sizes = 1 + rng.poisson(LABELS_PER_DOCUMENT - 1, rows)
+        for size, label_size in zip(sizes, label_sizes, strict=True):
+            words.append(np.unique((FEATURES * rng.random(size) ** 3).astype(np.int64)))
+            values.append(rng.random(len(words[-1])) + 0.01)
+            labels.append(np.unique((LABELS * rng.random(label_size) ** 2).astype(np.int64)))
+    bow = _csr(words, np.concatenate(values), FEATURES)
+    carried = _csr(labels, np.ones(sum(map(len, labels))), LABELS)
+    with atomic_path(path) as temporary:
+        write_xc(temporary, bow, carried, value=".6f")
+
+
+def _csr(ids: list[np.ndarray], data: np.ndarray, columns: int) -> sparse.csr_matrix:
+    indptr = np.concatenate([[0], np.cumsum([len(row) for row in ids])])
+    return sparse.csr_matrix((data, np.concatenate(ids), indptr), shape=(len(ids), columns))
 
 
 def read_with_sklearn(path: Path) -> tuple[Any, Any]:

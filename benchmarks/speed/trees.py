@@ -20,70 +20,26 @@ from typing import Any
 import numba
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
 from benchmarks.common.atomic import atomic_path
 from benchmarks.data import load
-from benchmarks.data.split import Split
 from benchmarks.evaluation.metrics import score
-from methods import TopK, get
+from methods import get
+from methods.peers.omikuji import Omikuji, write_documents
+from methods.trees.fastxml import FastXML, PfastreXML
+from methods.trees.parabel import Bonsai, Parabel
+from methods.variants.ranknet import RankNet
+from methods.variants.taug import Taug
 
 DATASETS = ("EURLex-4K-half", "EURLex-4.3K")
 METRICS = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")
 TOP = 5
 PEERS: dict[str, dict[str, Any]] = {
-    "Parabel": {},
-    "Bonsai": {"cluster_balanced": False, "cluster_k": 100, "max_depth": 3},
+    Parabel.name: {},
+    Bonsai.name: {"cluster_balanced": False, "cluster_k": 100, "max_depth": 3},
 }
 """What differs from omikuji's defaults, which are Parabel's."""
-
-
-class Omikuji:
-    """omikuji's Python interface, a document at a time as it offers."""
-
-    def __init__(self, train: Split, threads: int, folder: Path, **settings: Any) -> None:
-        import omikuji
-
-        self.module = omikuji
-        self.threads = threads
-        self.settings = omikuji.Model.default_hyper_param()
-        for name, value in settings.items():
-            setattr(self.settings, name, value)
-        self.path = folder / "train.txt"
-        if not self.path.exists():
-            _write_xc(train, self.path)
-        self.model: Any = None
-
-    def fit(self) -> None:
-        """Read the file and train, as its interface allows no other way."""
-        self.model = self.module.Model.train_on_data(
-            str(self.path), self.settings, n_threads=self.threads
-        )
-
-    def predict(self, X: sparse.csr_matrix) -> TopK:
-        """The best labels of each row, by beam search of width 10."""
-        self.model.init_prediction_thread_pool(self.threads)
-        top = TopK.empty(X.shape[0], TOP)
-        for i in range(X.shape[0]):
-            span = slice(X.indptr[i], X.indptr[i + 1])
-            row = list(zip(X.indices[span].tolist(), X.data[span].tolist(), strict=True))
-            for rank, (label, value) in enumerate(self.model.predict(row, 10, TOP)):
-                top.indices[i, rank], top.scores[i, rank] = label, value
-        return top
-
-
-def _write_xc(split: Split, path: Path) -> None:
-    """A training file in the XC format, without the featureless rows that omikuji rejects."""
-    X, Y = split.inputs.bow, split.labels
-    assert X is not None
-    rows = np.flatnonzero((np.diff(X.indptr) > 0) & (np.diff(Y.indptr) > 0))
-    with open(path, "w") as out:
-        out.write(f"{len(rows)} {X.shape[1]} {Y.shape[1]}\n")
-        for i in rows:
-            labels = ",".join(map(str, Y.indices[Y.indptr[i] : Y.indptr[i + 1]]))
-            span = slice(X.indptr[i], X.indptr[i + 1])
-            pairs = zip(X.indices[span], X.data[span], strict=True)
-            out.write(f"{labels} {' '.join(f'{f}:{v:.7g}' for f, v in pairs)}\n")
+PEER = Omikuji.name
 
 
 def _timed(action: Callable[..., Any], *given: Any, **named: Any) -> tuple[float, Any]:
@@ -105,40 +61,30 @@ def _row(
     }
 
 
-def _few(split: Split, n: int) -> Split:
-    """The first documents, to compile on: as read-only as the mapped whole, or the compiler would
-    take them for another type and compile again when it counts."""
-    part = split.take(np.arange(min(n, len(split))))
-    assert part.inputs.bow is not None
-    for matrix in (part.inputs.bow, part.labels):
-        for array in (matrix.indptr, matrix.indices, matrix.data):
-            array.flags.writeable = False
-    return part
-
-
 def against_omikuji(dataset: str, threads: int, repeats: int) -> list[dict[str, Any]]:
     """Parabel and Bonsai, ours and omikuji's, fit and predict."""
     train, test = load(dataset)
-    assert test.inputs.bow is not None
     rows = []
     with tempfile.TemporaryDirectory(prefix="speed-trees-") as folder:
+        path = Path(folder, "train.txt")
+        write_documents(path, train)
         for name, settings in PEERS.items():
             method = get(name)
-            method.fit(_few(train, 200))  # compile
-            method.fit(_few(train, 50)).predict(test.inputs, TOP)
-            peer = Omikuji(train, threads, Path(folder), **settings)
-            best = {"ours": [np.inf, np.inf], "omikuji": [np.inf, np.inf]}
-            values: dict[str, list[dict[str, float]]] = {"ours": [], "omikuji": []}
+            method.warm_up(train)
+            peer = Omikuji(**settings)
+            best = {"ours": [np.inf, np.inf], PEER: [np.inf, np.inf]}
+            values: dict[str, list[dict[str, float]]] = {"ours": [], PEER: []}
             for repeat in range(repeats):
                 # Another seed each time: omikuji cannot be seeded, and its figures vary, too.
                 fit, model = _timed(method.fit, train, seed=repeat, threads=threads)
                 predict, top = _timed(model.predict, test.inputs, TOP)
                 best["ours"] = np.minimum(best["ours"], [fit, predict]).tolist()
                 values["ours"].append(score(top, test.labels, train.labels))
-                fit, _ = _timed(peer.fit)
-                predict, top = _timed(peer.predict, test.inputs.bow)
-                best["omikuji"] = np.minimum(best["omikuji"], [fit, predict]).tolist()
-                values["omikuji"].append(score(top, test.labels, train.labels))
+                # Its fit starts from a file, as its interface allows no other way.
+                fit, model = _timed(peer.fit_file, path, threads)
+                predict, top = _timed(model.predict, test.inputs, TOP)
+                best[PEER] = np.minimum(best[PEER], [fit, predict]).tolist()
+                values[PEER].append(score(top, test.labels, train.labels))
             for program, scored in values.items():
                 means = pd.DataFrame(scored).mean().to_dict()
                 rows.append(_row(dataset, name, program, best[program], means))
@@ -149,38 +95,40 @@ def of_variants(dataset: str, threads: int, copies: Sequence[int]) -> list[dict[
     """RankNet's own training and Taug's fit against Bonsai's fit."""
     train, test = load(dataset)
     rows = []
-    for variant in ("RankNet", "Taug"):  # compile
-        get("Bonsai", variant).fit(_few(train, 200)).predict(_few(test, 10).inputs, TOP)
-    base_fit, base = _timed(get("Bonsai").fit, train, seed=0, threads=threads)
-    variants: list[tuple[str, dict[str, Any]]] = [("RankNet", {})]
-    variants += [("Taug", {"n_aug": n_aug}) for n_aug in copies]
+    for variant in (RankNet.name, Taug.name):
+        get(Bonsai.name, variant).warm_up(train)
+    base_fit, base = _timed(get(Bonsai.name).fit, train, seed=0, threads=threads)
+    variants: list[tuple[str, dict[str, Any]]] = [(RankNet.name, {})]
+    variants += [(Taug.name, {"n_aug": n_aug}) for n_aug in copies]
     for variant, params in variants:
-        method = get("Bonsai", variant, variant_params=params)
+        method = get(Bonsai.name, variant, variant_params=params)
         fit, model = _timed(method.fit, train, seed=0, threads=threads)
         predict, top = _timed(model.predict, test.inputs, TOP)
         values = score(top, test.labels, train.labels)
-        name = f"Bonsai {variant}" + "".join(f" {key}={value}" for key, value in params.items())
+        name = f"{Bonsai.name} {variant}" + "".join(
+            f" {key}={value}" for key, value in params.items()
+        )
         row = _row(dataset, name, "ours", (fit, predict), values)
         row["fit_over_base"] = fit / base_fit
-        if variant == "RankNet":
+        if variant == RankNet.name:
             row["network_over_base"] = model.seconds["network"] / base_fit
             row["scores_over_base"] = model.seconds["scores"] / base_fit
         rows.append(row)
     predict, top = _timed(base.predict, test.inputs, TOP)
     values = score(top, test.labels, train.labels)
     # Named apart: the plain row beside omikuji is another measurement.
-    rows.append(_row(dataset, "Bonsai, base of these", "ours", (base_fit, predict), values))
+    rows.append(_row(dataset, f"{Bonsai.name}, base of these", "ours", (base_fit, predict), values))
     return rows
 
 
 def of_forests(dataset: str, threads: int) -> list[dict[str, Any]]:
     """FastXML and PfastreXML, twice each in turn: fifty trees take long."""
     train, test = load(dataset)
-    names = ("FastXML", "PfastreXML")
+    names = (FastXML.name, PfastreXML.name)
     best = {name: [np.inf, np.inf] for name in names}
     values: dict[str, dict[str, float]] = {}
-    for name in names:  # compile
-        get(name, n_trees=1).fit(_few(train, 200)).predict(_few(test, 10).inputs, TOP)
+    for name in names:
+        get(name).warm_up(train)
     for name in 2 * names:
         fit, model = _timed(get(name).fit, train, seed=0, threads=threads)
         predict, top = _timed(model.predict, test.inputs, TOP)
@@ -193,9 +141,9 @@ def print_ratios(frame: pd.DataFrame) -> None:
     """How many times omikuji's time is ours, and the differences in P@k."""
     for (dataset, method), part in frame.groupby(["dataset", "method"], sort=False):
         by = part.set_index("program")
-        if "omikuji" not in by.index:
+        if PEER not in by.index:
             continue
-        ours, peer = by.loc["ours"], by.loc["omikuji"]
+        ours, peer = by.loc["ours"], by.loc[PEER]
         differences = " ".join(f"{m} {ours[m] - peer[m]:+.2f}" for m in METRICS)
         print(
             f"{dataset} {method}: fit {peer['fit_s'] / ours['fit_s']:.1f}x and predict "

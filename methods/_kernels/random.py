@@ -1,6 +1,6 @@
 """A random generator that compiled loops can carry: SplitMix64 in a one-element array.
 
-Every stream is seeded from its place (run, tree, node), so that no draw depends on which thread
+Every stream is seeded from named axes (run, tree, node), so that no draw depends on which thread
 works on what.
 """
 
@@ -46,6 +46,6 @@ def shuffle(state, values, n):  # type: ignore[no-untyped-def]
         values[j] = kept
 
 
-def stream(*place: int) -> np.ndarray:
-    """The state of the generator that belongs to a place: seed, tree, node, ..."""
-    return np.random.SeedSequence([int(p) for p in place]).generate_state(1, np.uint64)
+def stream(*axes: int) -> np.ndarray:
+    """The state of the generator that belongs to (seed, tree, node, ...), uint64[1]."""
+    return np.random.SeedSequence([int(axis) for axis in axes]).generate_state(1, np.uint64)

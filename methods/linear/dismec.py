@@ -1,4 +1,4 @@
-"""DiSMEC: one squared-hinge classifier a label, small weights dropped (PW eq. 22).
+"""DiSMEC: one squared-hinge classifier per label, small weights dropped (PW eq. 22).
 
 As the authors' program (``-s 2 -B 1 -c 1``): unit rows, a regularised bias feature of value 1,
 weights below 0.01 in size set to 0 (the bias among them), classifiers only for labels with a
@@ -17,9 +17,11 @@ from scipy import sparse
 
 from benchmarks.common.atomic import atomic_path
 from benchmarks.data.split import Split
-from methods.interface import Cost, FitContext, LabelWeights, Method
+from methods.hooks.loss_weights import LabelWeights
+from methods.interface import Cost, FitContext, Method
 from methods.linear.model import SparseLinearModel, as_unit_rows
 from methods.linear.solver import OneVsRest, Solution
+from methods.warm_up import fit_tiny
 
 # One core's seconds for a label, and for a label and a non-zero of X: a round figure for what
 # ``python -m benchmarks.speed linear`` shows on EURLex-4K-half and EURLex-4.3K.
@@ -32,7 +34,7 @@ class DiSMEC(Method):
     """One-vs-rest with the squared hinge, solved to a certified relative gap ``tol``."""
 
     name = "DiSMEC"
-    takes_label_weights = True
+    accepts = frozenset({"loss_weights"})
     shardable = True
 
     def __init__(
@@ -49,11 +51,15 @@ class DiSMEC(Method):
         self.normalize = normalize
         self.memory_mb = memory_mb
 
-    def _fit(self, train: Split, context: FitContext) -> SparseLinearModel:
+    def warm_up(self, train: Split) -> None:
+        """Compile by a fit on a few documents."""
+        fit_tiny(self, train)
+
+    def fit_in(self, train: Split, context: FitContext) -> SparseLinearModel:
         bow = train.inputs.bow
         assert bow is not None
         X = as_unit_rows(bow) if self.normalize else bow
-        weights = context.weights
+        weights = context.hooks.find(LabelWeights)
         trained = train.label_counts() > 0
         labels = np.flatnonzero(trained)
         if context.shard is not None:
@@ -97,7 +103,7 @@ class DiSMEC(Method):
         )
 
     def _digest(self, train: Split, weights: LabelWeights | None) -> str:
-        """Names the problem, so that a checkpoint of another one is never taken for it."""
+        """A name of the problem, so that a checkpoint of another one is never taken for it."""
         digest = hashlib.sha256(repr((self.tol, self.prune, self.C, self.normalize)).encode())
         bow = train.inputs.bow
         assert bow is not None
@@ -110,11 +116,11 @@ class DiSMEC(Method):
         return digest.hexdigest()[:16]
 
     def cost(self, meta: Mapping[str, Any]) -> Cost | None:
-        """Linear in labels and non-zeros; 200 words a document where the data do not say."""
+        """Linear in labels and non-zeros; 200 words per document where the data do not say."""
         if not meta.get("n_features"):
             return None
         n, features, labels = meta["n_train"], meta["n_features"], meta["n_labels"]
-        nonzeros = n * float(meta.get("nonzeros_per_row", 200.0))
+        nonzeros = n * float(meta.get("features_per_train_document", 200.0))
         seconds = labels * (LABEL_SECONDS + NONZERO_SECONDS * nonzeros)
         model_mb = labels * min(features, 5000) * 8 / 2**20
         return Cost(seconds, nonzeros * 16 / 2**20 + self.memory_mb + 2 * model_mb)
@@ -156,7 +162,7 @@ def _gather(pieces: list[Solution], n_labels: int, width: int) -> sparse.csr_mat
 
 
 def _notes(pieces: list[Solution], tol: float) -> list[str]:
-    """Says so where a label was not solved to the tolerance."""
+    """A note where labels were not solved to the tolerance, else nothing."""
     worst = max((float(piece.gap.max(initial=0.0)) for piece in pieces), default=0.0)
     missed = sum(int((piece.gap > tol).sum()) for piece in pieces)
     if not missed:

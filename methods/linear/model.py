@@ -1,4 +1,4 @@
-"""One sparse linear classifier a label: what DiSMEC and its variants leave behind."""
+"""One sparse linear classifier per label: the model of DiSMEC and its variants."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ def as_unit_rows(bow: sparse.csr_matrix) -> sparse.csr_matrix:
 class SparseLinearModel(Model):
     """Weights L x (D + 1), the bias last. A label that was not trained is never predicted:
     its score would be 0, above that of most labels with a classifier."""
+
+    decision_threshold = 0.0
 
     def __init__(
         self,
@@ -87,7 +89,7 @@ class SparseLinearModel(Model):
 
     @classmethod
     def load(cls, folder: Path) -> SparseLinearModel:
-        """Read back what :meth:`save` wrote."""
+        """The model that :meth:`save` wrote into the folder."""
         facts = json.loads((folder / "model.json").read_text(encoding="utf-8"))
         arrays = [np.load(folder / f"{part}.npy") for part in ("data", "indices", "indptr")]
         return cls(

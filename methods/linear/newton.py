@@ -22,6 +22,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from methods._kernels.rows import gather_renumbered
 from methods.linear.gap import relative_gap
 from methods.linear.kernels import (
     FUSED,
@@ -31,7 +32,6 @@ from methods.linear.kernels import (
     cg_turn,
     curvature_product,
     dot,
-    gather_rows,
     pack_columns,
     row_add,
 )
@@ -127,7 +127,7 @@ def _newton_direction(
     for j in range(step.shape[0]):
         step[j] = -gradient[j]
     if step.shape[0] > IN_CACHE:
-        start, stop, near_indices, near_data, used = gather_rows(
+        start, stop, near_indices, near_data, used = gather_renumbered(
             indptr, indices, data, active, n_active, number, columns
         )
     else:

@@ -4,7 +4,7 @@ The objective of a label is liblinear's primal (``-s 2 -B 1``), the bias regular
 
     1/2 |w|^2 + sum_i c_i max(0, 1 - y_i w.x_i)^2,   c_i = cost * weight of the label's side.
 
-PW, PW-cb and their kin only change ``positive_weight`` (PW eqs. 15, 21). Label trees give
+PW, PW-cb and variants like them only change ``positive_weight`` (PW eqs. 15, 21). Label trees give
 ``groups``: the documents each label is trained on.
 """
 
@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from methods.linear.kernels import copy_rows
+from methods._kernels.rows import copy_rows
 from methods.linear.newton import ACTIVE, GAP, OBJECTIVE, PRODUCTS, REPORT, ROUNDS, train_labels
 
 DEFAULT_TOL = 1e-3
@@ -202,9 +202,9 @@ class OneVsRest:
             for label in labels
         ]
         if of_group is not None:
-            place = np.full(self.X.shape[0], -1, np.int64)
-            place[of_group] = np.arange(len(of_group))
-            rows = [place[r] for r in rows]
+            position = np.full(self.X.shape[0], -1, np.int64)
+            position[of_group] = np.arange(len(of_group))
+            rows = [position[r] for r in rows]
             rows = [r[r >= 0] for r in rows]
         indptr = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
         return indptr, np.concatenate([*rows, np.empty(0, np.int64)]).astype(np.int64)
@@ -321,19 +321,19 @@ def _join(parts: list[Solution], labels: np.ndarray, width: int) -> Solution:
         empty = sparse.csr_matrix((0, width), dtype=np.float32)
         return Solution(labels, empty, np.zeros((0, REPORT)))
     trained = np.concatenate([part.labels for part in parts])
-    place = np.empty(len(labels), np.int64)  # in ``labels`` of each label trained
-    place[np.argsort(trained, kind="stable")] = np.argsort(labels, kind="stable")
+    position = np.empty(len(labels), np.int64)  # in ``labels`` of each label trained
+    position[np.argsort(trained, kind="stable")] = np.argsort(labels, kind="stable")
     report = np.empty((len(labels), REPORT))
-    report[place] = np.concatenate([part.report for part in parts])
+    report[position] = np.concatenate([part.report for part in parts])
     lengths = np.empty(len(labels), np.int64)
-    lengths[place] = np.concatenate([np.diff(part.weights.indptr) for part in parts])
+    lengths[position] = np.concatenate([np.diff(part.weights.indptr) for part in parts])
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     # Written at once where they belong: stacking and then ordering would copy all of it twice.
     indices = np.empty(indptr[-1], np.int32 if indptr[-1] < 2**31 else np.int64)
     data = np.empty(indptr[-1], np.float32)
     first = 0
     for part in parts:
-        at = place[first : first + len(part.labels)]
+        at = position[first : first + len(part.labels)]
         first += len(part.labels)
         rows = part.weights
         copy_rows(rows.indptr, rows.indices, rows.data, at, indptr, indices, data)

@@ -6,21 +6,27 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.data.split import Split
+from methods.hooks.loss_weights import LabelWeights
 from methods.interface import FitContext, Method
 from methods.linear.model import SparseLinearModel, as_unit_rows
+from methods.warm_up import fit_tiny
 
 
 class LinearSVC(Method):
-    """scikit-learn's LinearSVC, one a label: primal, bias a regularised feature of value 1."""
+    """scikit-learn's LinearSVC, one per label: primal, bias a regularised feature of value 1."""
 
     name = "LinearSVC"
-    takes_label_weights = True
+    accepts = frozenset({"loss_weights"})
 
     def __init__(self, C: float = 1.0, tol: float = 1e-3) -> None:
         self.C = C
         self.tol = tol
 
-    def _fit(self, train: Split, context: FitContext) -> SparseLinearModel:
+    def warm_up(self, train: Split) -> None:
+        """Compile by a fit on a few documents."""
+        fit_tiny(self, train)
+
+    def fit_in(self, train: Split, context: FitContext) -> SparseLinearModel:
         from joblib import Parallel, delayed
 
         assert train.inputs.bow is not None
@@ -28,6 +34,7 @@ class LinearSVC(Method):
         by_label = train.labels.tocsc()
         n_labels = train.n_labels
         counts = train.label_counts()
+        given = context.hooks.find(LabelWeights)
         weights = np.zeros((n_labels, X.shape[1] + 1), np.float32)
         weights[counts == len(train), -1] = 1.0  # no negative to learn from: always predicted
         todo = np.flatnonzero((counts > 0) & (counts < len(train)))
@@ -35,8 +42,8 @@ class LinearSVC(Method):
         def fit_one(label: int) -> np.ndarray:
             positives = by_label.indices[by_label.indptr[label] : by_label.indptr[label + 1]]
             factors = (1.0, 1.0)
-            if context.weights is not None:
-                factors = (context.weights.negative[label], context.weights.positive[label])
+            if given is not None:
+                factors = (given.negative[label], given.positive[label])
             return self._fit_label(X, positives, factors)
 
         # liblinear drops the GIL, so threads share X without a copy.

@@ -19,7 +19,7 @@ from scipy import sparse
 from benchmarks.evaluation.topk import TopK
 
 STRIP = 512  # labels scored at a time, so that their part of the index stays in cache
-WIDE_STRIP = 8192  # with millions of words, whose list of places is then the larger part
+WIDE_STRIP = 8192  # with millions of words, whose list of positions is then the larger part
 INDEX_MB = 1024  # an index estimated to be larger is made anew for each prediction
 DENSE_FROM = 0.06  # share of the strip above which a word's row is kept dense
 DENSE_MB = 16
@@ -90,7 +90,7 @@ def _score_strip(
 
 
 def strip_width(weights: sparse.csr_matrix) -> int:
-    """Labels to a strip."""
+    """How many labels a strip holds."""
     n_labels, columns = weights.shape
     narrow_mb = 12.0 * columns * (n_labels / STRIP) / 2**20
     return STRIP if narrow_mb <= INDEX_MB else WIDE_STRIP
@@ -166,15 +166,15 @@ def top_labels(X: sparse.csr_matrix, strips: Iterable[Strip], k: int, threads: i
 
 
 def _dense_rows(by_word: sparse.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
-    """The fullest rows as a dense matrix, and the place of each row in it (-1: not dense)."""
+    """The fullest rows as a dense matrix, and the position of each row in it (-1: not dense)."""
     width = by_word.shape[1]
     lengths = np.diff(by_word.indptr)
     full = np.flatnonzero(lengths >= max(1, DENSE_FROM * width))
     room = int(DENSE_MB * 2**20 / (4 * max(width, 1)))
     full = full[np.argsort(-lengths[full], kind="stable")[:room]]
-    place = np.full(by_word.shape[0], -1, np.int32)
-    place[full] = np.arange(len(full), dtype=np.int32)
+    position = np.full(by_word.shape[0], -1, np.int32)
+    position[full] = np.arange(len(full), dtype=np.int32)
     dense = np.zeros((len(full), width), np.float32)
     chosen = by_word[full]
     dense[np.repeat(np.arange(len(full)), np.diff(chosen.indptr)), chosen.indices] = chosen.data
-    return place, dense
+    return position, dense

@@ -1,4 +1,4 @@
-"""napkinXC (C++): binary relevance by liblinear. Takes no label weights, tells no norms."""
+"""napkinXC (C++): binary relevance by liblinear. It takes no label weights, reports no norms."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class NapkinXCModel(Model):
 
     @classmethod
     def load(cls, folder: Path) -> NapkinXCModel:
-        """Read them back."""
+        """The model that :meth:`save` wrote into the folder."""
         from napkinxc.models import BR
 
         model = BR(str(folder / "napkinxc"))
@@ -54,10 +54,11 @@ class NapkinXCModel(Model):
 
 
 class NapkinXC(Method):
-    """One liblinear classifier a label (dual squared hinge), as DiSMEC's problem."""
+    """One liblinear classifier per label (dual squared hinge), as DiSMEC's problem."""
 
     name = "napkinXC-BR"
     package = "napkinxc"
+    extra = "peers"
     seedable = False
 
     def __init__(self, C: float = 1.0, eps: float = 0.1, prune: float = 0.01) -> None:
@@ -65,7 +66,7 @@ class NapkinXC(Method):
         self.eps = eps
         self.prune = prune
 
-    def _fit(self, train: Split, context: FitContext) -> NapkinXCModel:
+    def fit_in(self, train: Split, context: FitContext) -> NapkinXCModel:
         from napkinxc.models import BR
 
         assert train.inputs.bow is not None

@@ -1,4 +1,4 @@
-"""omikuji (Rust): Parabel-style forests. Takes no label weights and no seed, tells no norms."""
+"""omikuji (Rust): Parabel-style forests. It takes no label weights or seed, reports no norms."""
 
 from __future__ import annotations
 
@@ -7,26 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
+from benchmarks.data.xc import write_xc
 from benchmarks.evaluation.topk import TopK
 from methods.interface import FitContext, Method, Model
 
 SEEDLESS = "omikuji draws its own random numbers: a seed has no effect, runs differ"
-
-
-def write_xc(path: Path, X: sparse.csr_matrix, Y: sparse.csr_matrix) -> int:
-    """Write an XC file without the rows omikuji refuses, those with no feature; how many left."""
-    kept = np.flatnonzero(np.diff(X.indptr))
-    with path.open("w", encoding="ascii") as file:
-        file.write(f"{len(kept)} {X.shape[1]} {Y.shape[1]}\n")
-        for i in kept:
-            labels = ",".join(map(str, Y.indices[Y.indptr[i] : Y.indptr[i + 1]]))
-            span = slice(X.indptr[i], X.indptr[i + 1])
-            pairs = zip(X.indices[span].tolist(), X.data[span].tolist(), strict=True)
-            file.write(labels + "".join(f" {j}:{v:.9g}" for j, v in pairs) + "\n")
-    return int(X.shape[0] - len(kept))
 
 
 class OmikujiModel(Model):
@@ -60,7 +47,7 @@ class OmikujiModel(Model):
 
     @classmethod
     def load(cls, folder: Path) -> OmikujiModel:
-        """Read it back."""
+        """The model that :meth:`save` wrote into the folder."""
         import omikuji
 
         beam = int((folder / "beam.txt").read_text(encoding="ascii"))
@@ -72,29 +59,53 @@ class Omikuji(Method):
 
     name = "omikuji"
     package = "omikuji"
+    extra = "peers"
     seedable = False
 
-    def __init__(self, n_trees: int = 3, collapse_every_n_layers: int = 0, beam: int = 10) -> None:
+    def __init__(
+        self,
+        n_trees: int = 3,
+        collapse_every_n_layers: int = 0,
+        beam: int = 10,
+        cluster_balanced: bool = True,
+        cluster_k: int = 2,
+        max_depth: int = 20,
+    ) -> None:
         self.n_trees = n_trees
         self.collapse_every_n_layers = collapse_every_n_layers
         """0 grows Parabel's deep trees, 5 Bonsai's shallow ones."""
         self.beam = beam
+        self.cluster_balanced = cluster_balanced
+        self.cluster_k = cluster_k
+        self.max_depth = max_depth
 
-    def _fit(self, train: Split, context: FitContext) -> OmikujiModel:
-        import omikuji
-
-        assert train.inputs.bow is not None
-        options = omikuji.Model.default_hyper_param()
-        options.n_trees = self.n_trees
-        options.collapse_every_n_layers = self.collapse_every_n_layers
+    def fit_in(self, train: Split, context: FitContext) -> OmikujiModel:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "train.txt")
-            dropped = write_xc(path, train.inputs.bow, train.labels)
-            model = omikuji.Model.train_on_data(str(path), options, context.threads)
-        model.init_prediction_thread_pool(context.threads)
-        notes = [SEEDLESS]
+            dropped = write_documents(path, train)
+            model = self.fit_file(path, context.threads)
         if dropped:
-            notes.append(
-                f"{dropped} training documents without a feature left out: omikuji refuses them"
-            )
-        return OmikujiModel(model, self.beam, notes)
+            left_out = f"{dropped} training documents without a feature left out"
+            model.notes = [*model.notes, f"{left_out}: omikuji refuses them"]
+        return model
+
+    def fit_file(self, path: Path, threads: int) -> OmikujiModel:
+        """Fit on a file in XC format, the only way in that omikuji offers."""
+        import omikuji
+
+        options = omikuji.Model.default_hyper_param()
+        for name, value in vars(self).items():
+            if name != "beam":
+                setattr(options, name, value)
+        model = omikuji.Model.train_on_data(str(path), options, threads)
+        model.init_prediction_thread_pool(threads)
+        return OmikujiModel(model, self.beam, [SEEDLESS])
+
+
+def write_documents(path: Path, train: Split) -> int:
+    """Write an XC file without the documents that have no feature; returns how many these are."""
+    bow = train.inputs.bow
+    assert bow is not None
+    kept = np.flatnonzero(np.diff(bow.indptr))
+    write_xc(path, bow[kept], train.labels[kept])
+    return len(train) - len(kept)

@@ -97,7 +97,7 @@ class Pecos(Method):
             return f"{self.name} needs its environment: python -m methods.peers.pecos"
         return super().skip(meta, resources)
 
-    def _fit(self, train: Split, context: FitContext) -> SparseLinearModel:
+    def fit_in(self, train: Split, context: FitContext) -> SparseLinearModel:
         assert train.inputs.bow is not None
         trained = train.label_counts() > 0
         labels = np.flatnonzero(trained)

@@ -20,12 +20,12 @@ from numba import njit
 from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
-from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
 from benchmarks.evaluation.topk import TopK
 from methods._kernels.topk import best_of
 from methods.interface import FitContext, Method, Model
 from methods.trees._mersenne import mersenne
 from methods.trees.instance_tree import InstanceTree, grow_flat, leaves_of
+from methods.warm_up import fit_tiny
 
 CHUNK = 1024
 
@@ -148,7 +148,7 @@ class InstanceTreesModel(Model):
 
     @classmethod
     def load(cls, folder: Path) -> InstanceTreesModel:
-        """Read them back."""
+        """The model that :meth:`save` wrote into the folder."""
         stored = json.loads((folder / "forest.json").read_text())
         trees = []
         for number in range(stored["n_trees"]):
@@ -182,7 +182,11 @@ class FastXML(Method):
         self.C = C
         self.bias = bias
 
-    def _fit(self, train: Split, context: FitContext) -> InstanceTreesModel:
+    def warm_up(self, train: Split) -> None:
+        """Compile by a fit on a few documents."""
+        fit_tiny(self, train)
+
+    def fit_in(self, train: Split, context: FitContext) -> InstanceTreesModel:
         assert train.inputs.bow is not None
         X = train.inputs.bow.tocsr().astype(np.float32, copy=False)
         trees = self._grow(X, train, np.ones(train.n_labels, np.float32), True, context)
@@ -248,14 +252,11 @@ class PfastreXML(FastXML):
         self.alpha = alpha
         self.shortlist = shortlist
 
-    def _fit(self, train: Split, context: FitContext) -> InstanceTreesModel:
+    def fit_in(self, train: Split, context: FitContext) -> InstanceTreesModel:
         assert train.inputs.bow is not None
         X = train.inputs.bow.tocsr().astype(np.float32, copy=False)
-        counts = train.label_counts()
-        inverse_p = inverse_propensity(
-            counts, len(train), train.meta.get("A", DEFAULT_A), train.meta.get("B", DEFAULT_B)
-        )
-        trees = self._grow(X, train, inverse_p.astype(np.float32), False, context)
+        inverse_p = train.inverse_propensity().astype(np.float32)
+        trees = self._grow(X, train, inverse_p, False, context)
         return InstanceTreesModel(
             trees,
             X.shape[1],

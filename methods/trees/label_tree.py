@@ -16,7 +16,8 @@ import numpy as np
 from scipy import sparse
 
 from methods._kernels.random import stream
-from methods.interface import LabelWeights, Progress, no_progress
+from methods.hooks.loss_weights import LabelWeights
+from methods.interface import Progress, no_progress
 from methods.trees import node_solver
 from methods.trees.node_solver import NodeWeights, SolverSettings
 
@@ -49,11 +50,11 @@ class Skeleton:
 def grow(
     labels: np.ndarray,
     split: Callable[[np.ndarray, int, np.ndarray], np.ndarray | None],
-    place: tuple[int, ...],
+    seed_axes: tuple[int, ...],
 ) -> Skeleton:
     """Split labels from the root down, until ``split`` calls a node a leaf.
 
-    ``split(labels, depth, state)`` gives the child (0..) of each label, or None. ``place`` names
+    ``split(labels, depth, state)`` gives the child (0..) of each label, or None. ``seed_axes`` name
     the tree (seed, number); the node's number completes the seed of its generator.
     """
     children: list[np.ndarray] = [np.empty(0, np.int32)]
@@ -61,7 +62,7 @@ def grow(
     depths = [0]
     node = 0
     while node < len(members):
-        parts = split(members[node], depths[node], stream(*place, node))
+        parts = split(members[node], depths[node], stream(*seed_axes, node))
         if parts is not None and parts.max(initial=0) > 0:
             n_parts = int(parts.max()) + 1
             children[node] = np.arange(len(members), len(members) + n_parts, dtype=np.int32)
@@ -78,7 +79,7 @@ class Forest:
     """Trained trees as flat arrays, nodes of all trees in one numbering.
 
     Node v leads to ``targets[target_indptr[v]:target_indptr[v + 1]]``: nodes, or labels where
-    ``leaf[v]``. Its weights are rows ``row_indptr[v]:row_indptr[v + 1]``, one a feature: row r
+    ``leaf[v]``. Its weights are rows ``row_indptr[v]:row_indptr[v + 1]``, one per feature: row r
     belongs to ``features[r]`` (ascending within a node, the bias last) and holds, for entries
     ``entry_indptr[r]:entry_indptr[r + 1]``, the place of the target within the node and the weight.
     """
@@ -122,7 +123,7 @@ class Forest:
 
     @classmethod
     def load(cls, path: Path) -> Forest:
-        """Read what :meth:`save` wrote."""
+        """The forest that :meth:`save` wrote into the file."""
         with np.load(path) as stored:
             arrays: dict[str, Any] = {name: stored[name] for name in stored.files}
         # Scalars come back as arrays without a dimension.
@@ -138,7 +139,7 @@ def train(
     labels: sparse.csr_matrix,
     settings: SolverSettings,
     *,
-    place: tuple[int, ...],
+    seed_axes: tuple[int, ...],
     threads: int = 1,
     weights: LabelWeights | None = None,
     progress: Progress = no_progress,
@@ -159,7 +160,7 @@ def train(
             own = tree.labels[number]
             factors = np.stack([weights.negative[own], weights.positive[own]])
         return node_solver.train_node(
-            X, scales, by_label, targets, settings, factors, (*place, *node)
+            X, scales, by_label, targets, settings, factors, (*seed_axes, *node)
         )
 
     trained: dict[tuple[int, int], NodeWeights] = {}

@@ -17,7 +17,7 @@ BATCH = 32
 WARM_DOCUMENTS = 16
 """A block is read ahead for at least so many documents."""
 CACHE_LINE = 16
-"""In float32 values."""
+"""The length of a cache line in float32 values."""
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
@@ -108,7 +108,7 @@ def workspace(documents, widest):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def spread_out(table, blocks, b):  # type: ignore[no-untyped-def]
+def write_codes(table, blocks, b):  # type: ignore[no-untyped-def]
     """Write the codes of a block's rows into a table by feature."""
     for r in range(blocks.row_indptr[b], blocks.row_indptr[b + 1]):
         table[blocks.features[r]] = blocks.codes[r]
@@ -128,8 +128,8 @@ def warm(blocks, b, work):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def take_in(table, blocks, b):  # type: ignore[no-untyped-def]
-    """Undo :func:`spread_out`."""
+def clear_codes(table, blocks, b):  # type: ignore[no-untyped-def]
+    """Reset the entries that :func:`write_codes` has written."""
     for r in range(blocks.row_indptr[b], blocks.row_indptr[b + 1]):
         table[blocks.features[r]] = 0
 

@@ -1,49 +1,12 @@
-"""The training problem of one tree node: its documents over the features that they use.
+"""Which documents of a tree node are positives of which of its targets.
 
-Both helpers are compiled, since a forest has thousands of small nodes.
+Compiled, since a forest has thousands of small nodes.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
-
-
-@njit(cache=True, nogil=True)
-def gather_rows(indptr, indices, data, scale, rows, n_features, bias):  # type: ignore[no-untyped-def]
-    """The given rows times their scale, with local columns and a bias of the given value."""
-    local = np.full(n_features, -1, np.int32)
-    total = 0
-    for r in rows:
-        for p in range(indptr[r], indptr[r + 1]):
-            local[indices[p]] = 1
-        total += indptr[r + 1] - indptr[r] + 1
-    d = 0
-    for f in range(n_features):
-        if local[f] == 1:
-            local[f] = d
-            d += 1
-    features = np.empty(d + 1, np.int32)
-    for f in range(n_features):
-        if local[f] >= 0:
-            features[local[f]] = f
-    features[d] = n_features
-    out_indptr = np.empty(len(rows) + 1, np.int64)
-    columns = np.empty(total, np.int32)
-    values = np.empty(total, np.float32)
-    at = 0
-    out_indptr[0] = 0
-    for i in range(len(rows)):
-        r = rows[i]
-        for p in range(indptr[r], indptr[r + 1]):
-            columns[at] = local[indices[p]]
-            values[at] = data[p] * scale[r]
-            at += 1
-        columns[at] = d
-        values[at] = bias
-        at += 1
-        out_indptr[i + 1] = at
-    return features, out_indptr, columns, values
 
 
 @njit(cache=True, nogil=True)

@@ -18,7 +18,8 @@ from numba import njit
 from scipy import sparse
 
 from methods._kernels.random import shuffle, stream
-from methods.trees.node_problem import gather_rows, positives_of
+from methods._kernels.rows import gather_scaled
+from methods.trees.node_problem import positives_of
 
 BLOCK = 128
 """Classifiers trained side by side: a whole leaf of Parabel's."""
@@ -36,7 +37,7 @@ class SolverSettings:
 
 
 class NodeWeights(NamedTuple):
-    """Weights of a node's classifiers: sparse, one row a feature that any of them uses."""
+    """Weights of a node's classifiers: sparse, one row per feature that any of them uses."""
 
     features: np.ndarray  # int32[r], ascending
     indptr: np.ndarray  # int64[r + 1]
@@ -79,7 +80,7 @@ def _squared_norms(indptr, values):  # type: ignore[no-untyped-def]
 def _one_pass(indptr, columns, values, squares, order, row_indptr, row_slot, W, alpha, diag, span):  # type: ignore[no-untyped-def]
     """Every document once: a coordinate step of each classifier of the block.
 
-    ``W`` is flat, ``width`` weights a feature; ``span`` takes the largest and the smallest
+    ``W`` is flat, ``width`` weights per feature; ``span`` takes the largest and the smallest
     projected gradient of each classifier. Unsigned indices and a width known only at run time
     let the compiler turn the loops over classifiers into vector instructions.
     """
@@ -326,12 +327,12 @@ def train_node(
     targets: Sequence[np.ndarray],
     settings: SolverSettings,
     factors: np.ndarray,
-    place: tuple[int, ...],
+    seed_axes: tuple[int, ...],
 ) -> NodeWeights:
     """One classifier for each target (a group of labels) on the documents of all of them.
 
     ``factors`` float64[2, targets] multiply C of a classifier's negatives and positives. Rows of X
-    are multiplied by ``scales``; ``place`` seeds the order of documents.
+    are multiplied by ``scales``; ``seed_axes`` seed the order of documents.
     """
     pos_indptr, documents = positives_of(
         by_label.indptr,
@@ -341,7 +342,7 @@ def train_node(
     )
     rows = np.unique(documents)
     pos_rows = np.searchsorted(rows, documents)
-    features, indptr, columns, values = gather_rows(
+    features, indptr, columns, values = gather_scaled(
         X.indptr, X.indices, X.data, scales, rows, X.shape[1], np.float32(settings.bias)
     )
     diag = (0.5 / (settings.C * factors)).astype(np.float32)
@@ -361,7 +362,7 @@ def train_node(
             diag[:, first:last],
             eps,
             settings.passes,
-            stream(*place),
+            stream(*seed_axes),
         )
         parts.append(prune(W, last - first, np.float32(settings.threshold)))
     indptrs, places, weights = zip(*parts, strict=True)

@@ -10,18 +10,21 @@ from __future__ import annotations
 import abc
 import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
+from methods.hooks.loss_weights import LabelWeights
 from methods.interface import FitContext, Method, Model
 from methods.trees import beam, label_tree, search_index
 from methods.trees.label_tree import Forest, Skeleton, grow
 from methods.trees.node_solver import SolverSettings
 from methods.trees.partition import balanced_halves, k_means, label_centroids, row_scales
+from methods.warm_up import fit_tiny
 
 
 class LabelTreesModel(Model):
@@ -57,7 +60,7 @@ class LabelTreesModel(Model):
 
     @classmethod
     def load(cls, folder: Path) -> LabelTreesModel:
-        """Read them back."""
+        """The model that :meth:`save` wrote into the folder."""
         return cls(
             Forest.load(folder / "forest.npz"), **json.loads((folder / "search.json").read_text())
         )
@@ -67,7 +70,7 @@ class LabelTreesModel(Model):
 class LabelTrees(Method):
     """What Parabel and Bonsai share: all but how a node's labels are split."""
 
-    takes_label_weights = True
+    accepts = frozenset({"loss_weights"})
     n_trees: int = 3
     C: float = 1.0
     beam: int = 10
@@ -75,8 +78,14 @@ class LabelTrees(Method):
     eps: float = 0.1
     passes: int = 20
     bias: float = 1.0
+    _node_size: ClassVar[str]
+    """The name of the parameter that bounds the labels of a leaf."""
 
-    def _fit(self, train: Split, context: FitContext) -> LabelTreesModel:
+    def warm_up(self, train: Split) -> None:
+        """Compile by a fit on a few documents, with nodes small enough to be split."""
+        fit_tiny(replace(self, **{self._node_size: 4}), train)
+
+    def fit_in(self, train: Split, context: FitContext) -> LabelTreesModel:
         assert train.inputs.bow is not None
         X = train.inputs.bow.tocsr()
         if X.dtype != np.float32:
@@ -98,9 +107,9 @@ class LabelTrees(Method):
             scales,
             train.labels,
             SolverSettings(self.C, self.eps, self.passes, self.threshold, self.bias),
-            place=(context.seed,),
+            seed_axes=(context.seed,),
             threads=context.threads,
-            weights=context.weights,
+            weights=context.hooks.find(LabelWeights),
             progress=context.progress,
         )
         return LabelTreesModel(forest, self.beam, self._discount())
@@ -120,6 +129,7 @@ class Parabel(LabelTrees):
     name = "Parabel"
 
     max_leaf: int = 100
+    _node_size = "max_leaf"
 
     def _splitter(self, centroids, n_labels: int):  # type: ignore[no-untyped-def]
         def split(labels: np.ndarray, depth: int, state: np.ndarray) -> np.ndarray | None:
@@ -139,7 +149,7 @@ class Parabel(LabelTrees):
 
 @dataclass(kw_only=True, eq=False)
 class Bonsai(LabelTrees):
-    """Shallow trees with up to ``n_children`` children a node, not balanced.
+    """Shallow trees with up to ``n_children`` children per node, not balanced.
 
     ``depth`` counts levels of nodes, root and leaves included (the authors' -m): 2 is one
     clustering. A node with at most ``n_children`` labels is a leaf.
@@ -148,6 +158,7 @@ class Bonsai(LabelTrees):
     name = "Bonsai"
 
     n_children: int = 100
+    _node_size = "n_children"
     depth: int = 2
     discount: float = 0.98
 

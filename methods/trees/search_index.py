@@ -63,7 +63,7 @@ class SearchIndex(NamedTuple):
     leaf: np.ndarray
     target_indptr: np.ndarray
     targets: np.ndarray
-    nodes: Blocks  # a block a node; empty for nodes of the head
+    nodes: Blocks  # a block per node; empty for nodes of the head
     head: Blocks  # one block
     head_codes: np.ndarray  # uint32[n_used]: the code of each feature's row in the head
     head_start: np.ndarray  # int64[nodes]: the node's first column in the head, or -1

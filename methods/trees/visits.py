@@ -1,4 +1,4 @@
-"""All documents that stand before a node are served together, so that it is read once.
+"""Documents are grouped by the node they visit, so that its weights are read once.
 
 A visit is a query (a document in a tree) and a slot of its beam, which holds a node.
 """
@@ -10,7 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from methods.trees.margins import BATCH, WARM_DOCUMENTS, block_margins, spread_out, take_in, warm
+from methods.trees.margins import (
+    BATCH,
+    WARM_DOCUMENTS,
+    block_margins,
+    clear_codes,
+    warm,
+    write_codes,
+)
 
 NO_NODE = -1
 
@@ -63,7 +70,7 @@ def next_margins(visits, at, last, nodes, documents, table, work):  # type: igno
         size += 1
     if v != last:
         leave(nodes, last, table)
-        spread_out(table, nodes, v)
+        write_codes(table, nodes, v)
         if size >= WARM_DOCUMENTS:
             warm(nodes, v, work)
     block_margins(table, nodes, v, documents, visits.ids[:size], work)
@@ -74,4 +81,4 @@ def next_margins(visits, at, last, nodes, documents, table, work):  # type: igno
 def leave(nodes, last, table):  # type: ignore[no-untyped-def]
     """Empty the table after the last call of :func:`next_margins`."""
     if last != NO_NODE:
-        take_in(table, nodes, last)
+        clear_codes(table, nodes, last)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
+from benchmarks.data.split import Split
 from methods.interface import Cost, Method, Resources, Variant
+from methods.warm_up import fit_tiny
 
 Change = TypeVar("Change", bound=Variant)
 
@@ -21,8 +23,10 @@ class Changed(Method, Generic[Change]):
         self._change = change
         self.name = base.name  # type: ignore[misc]
         self.needs = base.needs  # type: ignore[misc]
-        self.takes_label_weights = base.takes_label_weights  # type: ignore[misc]
+        self.resources = base.resources  # type: ignore[misc]
+        self.accepts = base.accepts  # type: ignore[misc]
         self.seedable = base.seedable  # type: ignore[misc]
+        self.dev_size = base.dev_size  # type: ignore[method-assign]
 
     @property
     def variant(self) -> str:
@@ -30,21 +34,27 @@ class Changed(Method, Generic[Change]):
         inner = self._base.variant
         return self._change.name if inner == "plain" else f"{self._change.name}+{inner}"
 
-    def params(self) -> dict[str, Any]:
-        """The base's and the variant's."""
-        return {**self._base.params(), **vars(self._change)}
+    def params(self) -> dict[str, dict[str, Any]]:
+        """The hyper-parameters of the base and of each variant, by owner."""
+        return {**self._base.params(), self._change.name: dict(vars(self._change))}
 
     def fits_of_base(self) -> float:
         """How many times the base is fitted, for the estimate of the cost."""
         return 1
 
     def cost(self, meta: Mapping[str, Any]) -> Cost | None:
-        """The base's, for each fit of it."""
+        """The cost of a fit of the base, times the number of such fits."""
         cost = self._base.cost(meta)
         if cost is None:
             return None
         return Cost(cost.seconds * self.fits_of_base(), cost.megabytes)
 
+    def warm_up(self, train: Split) -> None:
+        """Compile for the base alone, then for what the variant makes of it."""
+        self._base.warm_up(train)
+        if self.needs == {"bow"}:
+            fit_tiny(self, train)
+
     def skip(self, meta: Mapping[str, Any], resources: Resources) -> str | None:
-        """As the base's."""
+        """The reason why the base cannot run here, or None."""
         return self._base.skip(meta, resources)

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 
+from benchmarks.common.loading import load_class, target_of
 from methods.interface import Model
 
 
-def save_inner(model: Model, folder: Path) -> None:
+def save_nested(model: Model, folder: Path) -> None:
     """Write a model and the name of its class into a new folder."""
     folder.mkdir()
-    kind = type(model)
-    (folder / "class.json").write_text(json.dumps(f"{kind.__module__}:{kind.__qualname__}"))
+    (folder / "class.json").write_text(json.dumps(target_of(model)))
     (folder / "model").mkdir()
     model.save(folder / "model")
 
 
-def load_inner(folder: Path) -> Model:
-    """Read back what :func:`save_inner` wrote."""
-    module, _, name = json.loads((folder / "class.json").read_text()).partition(":")
-    kind: type[Model] = getattr(importlib.import_module(module), name)
-    return kind.load(folder / "model")
+def load_nested(folder: Path) -> Model:
+    """The model that :func:`save_nested` wrote into the folder."""
+    target = json.loads((folder / "class.json").read_text())
+    return load_class(target, Model).load(folder / "model")  # type: ignore[type-abstract]

@@ -1,4 +1,4 @@
-"""PW, PW-cb and their relatives: factors on the loss of each label's positives (PW sec. 2-3)."""
+"""PW, PW-cb and variants like them: factors on the loss of each label's positives (PW sec. 2-3)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.data.split import Split
-from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
-from methods.interface import FitContext, LabelWeights, Method, Model, Variant
+from methods.hooks import Hooks
+from methods.hooks.loss_weights import LabelWeights
+from methods.interface import FitContext, Method, Model, Variant
 from methods.variants.applied import Changed
 
 
@@ -23,11 +24,7 @@ def class_balance(counts: np.ndarray, beta: float) -> np.ndarray:
 class LabelWeightVariant(Variant):
     """A variant that is nothing but a factor on each label's positives."""
 
-    def misfit(self, base: Method) -> str | None:
-        """It needs a base whose loss takes weights."""
-        if base.takes_label_weights:
-            return None
-        return f"{base.name} has no loss that label weights could act on"
+    sets = frozenset({"loss_weights"})
 
     def apply(self, base: Method) -> Method:
         """The base with a reweighted loss."""
@@ -40,13 +37,8 @@ class LabelWeightVariant(Variant):
     def weights(self, train: Split) -> LabelWeights:
         """The factors for a training split; negatives keep weight 1."""
         counts = train.label_counts()
-        inverse_p = inverse_propensity(
-            counts,
-            len(train),
-            train.meta.get("A", DEFAULT_A),
-            train.meta.get("B", DEFAULT_B),
-        )
-        return LabelWeights(self.positive(counts, inverse_p), np.ones(len(counts)))
+        positive = self.positive(counts, train.inverse_propensity())
+        return LabelWeights(positive, np.ones(len(counts)))
 
 
 class PW(LabelWeightVariant):
@@ -108,11 +100,6 @@ class Reweighted(Changed[LabelWeightVariant]):
         super().__init__(base, change)
         self.shardable = base.shardable  # type: ignore[misc]
 
-    def _fit(self, train: Split, context: FitContext) -> Model:
-        weights = self._change.weights(train)
-        if context.weights is not None:
-            weights = LabelWeights(
-                weights.positive * context.weights.positive,
-                weights.negative * context.weights.negative,
-            )
-        return self._base._fit(train, replace(context, weights=weights))
+    def fit_in(self, train: Split, context: FitContext) -> Model:
+        hooks = Hooks(*context.hooks.values(), self._change.weights(train))
+        return self._base.fit_in(train, replace(context, hooks=hooks))

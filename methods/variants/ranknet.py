@@ -18,13 +18,13 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
-from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
 from benchmarks.evaluation.topk import TopK
 from methods._kernels.random import stream
+from methods._kernels.topk import reordered
 from methods.interface import FitContext, Method, Model, Variant
 from methods.variants import ranknet_core as core
 from methods.variants.applied import Changed
-from methods.variants.nested_model import load_inner, save_inner
+from methods.variants.nested_model import load_nested, save_nested
 
 LINKS = ("auto", "identity", "hinge")
 
@@ -40,17 +40,6 @@ def as_probability(top: TopK, link: str) -> np.ndarray:
     if link == "hinge" or (link == "auto" and (scores < 0).any()):
         scores = np.exp(-(np.maximum(0.0, 1.0 - scores) ** 2))
     return np.where(real, scores, 0.0)
-
-
-def reordered(indices: np.ndarray, scores: np.ndarray, k: int) -> TopK:
-    """Candidates in the order of new scores, ties to the lower label, the best k of them."""
-    new = np.where(indices >= 0, scores, -np.inf).astype(np.float32)
-    order = np.lexsort((indices, -new))[:, :k]
-    top = TopK.empty(len(indices), k)
-    width = order.shape[1]
-    top.indices[:, :width] = np.take_along_axis(indices, order, axis=1)
-    top.scores[:, :width] = np.take_along_axis(new, order, axis=1)
-    return top
 
 
 class Reranker(Model):
@@ -70,12 +59,12 @@ class Reranker(Model):
         """New scores of a base's predictions."""
 
     def label_norms(self) -> np.ndarray | None:
-        """The base's."""
+        """Norms of the base's classifiers, which re-ranking leaves as they are."""
         return self.base.label_norms()
 
     @property
     def notes(self) -> Sequence[str]:  # type: ignore[override]
-        """The base's."""
+        """The notes of the base's model."""
         return self.base.notes
 
 
@@ -94,7 +83,7 @@ class SimpleModel(Reranker):
 
     def save(self, folder: Path) -> None:
         """Write the base and the factors."""
-        save_inner(self.base, folder / "base")
+        save_nested(self.base, folder / "base")
         np.save(folder / "factors.npy", self.factors)
         (folder / "ranknet.json").write_text(
             json.dumps({"candidates": self.candidates, "link": self.link})
@@ -102,9 +91,9 @@ class SimpleModel(Reranker):
 
     @classmethod
     def load(cls, folder: Path) -> SimpleModel:
-        """Read them back."""
+        """The model that :meth:`save` wrote into the folder."""
         settings = json.loads((folder / "ranknet.json").read_text())
-        return cls(load_inner(folder / "base"), np.load(folder / "factors.npy"), **settings)
+        return cls(load_nested(folder / "base"), np.load(folder / "factors.npy"), **settings)
 
 
 class NetworkModel(Reranker):
@@ -136,7 +125,7 @@ class NetworkModel(Reranker):
 
     @property
     def notes(self) -> Sequence[str]:  # type: ignore[override]
-        """The base's, and what the re-ranker took beside it."""
+        """The notes of the base's model, and how long the re-ranker took beside it."""
         said = [*self.base.notes, *self.remarks]
         if self.seconds:
             took = ", ".join(f"{what} {seconds:.1f} s" for what, seconds in self.seconds.items())
@@ -163,7 +152,7 @@ class NetworkModel(Reranker):
 
     def save(self, folder: Path) -> None:
         """Write the base, the network and its settings."""
-        save_inner(self.base, folder / "base")
+        save_nested(self.base, folder / "base")
         np.savez(
             folder / "network.npz",
             indptr=self.pattern.indptr,
@@ -177,7 +166,7 @@ class NetworkModel(Reranker):
 
     @classmethod
     def load(cls, folder: Path) -> NetworkModel:
-        """Read them back."""
+        """The model that :meth:`save` wrote into the folder."""
         settings = json.loads((folder / "ranknet.json").read_text())
         with np.load(folder / "network.npz") as stored:
             n_labels = len(stored["indptr"]) - 1
@@ -186,7 +175,7 @@ class NetworkModel(Reranker):
                 shape=(n_labels, n_labels),
             )
             weights = {name: stored[name] for name in ("W", "W1", "W2")}
-        return cls(load_inner(folder / "base"), pattern=pattern, **weights, **settings)
+        return cls(load_nested(folder / "base"), pattern=pattern, **weights, **settings)
 
 
 class RerankVariant(Variant):
@@ -222,13 +211,8 @@ class RankNetSimple(RerankVariant):
 
     def fit(self, base: Method, train: Split, context: FitContext) -> SimpleModel:
         """Nothing is learnt beyond the base."""
-        factors = inverse_propensity(
-            train.label_counts(),
-            len(train),
-            train.meta.get("A", DEFAULT_A),
-            train.meta.get("B", DEFAULT_B),
-        )
-        return SimpleModel(base._fit(train, context), factors, self.candidates, self.link)
+        factors = train.inverse_propensity()
+        return SimpleModel(base.fit_in(train, context), factors, self.candidates, self.link)
 
 
 class RankNet(RerankVariant):
@@ -295,7 +279,7 @@ class RankNet(RerankVariant):
 
     def fit(self, base: Method, train: Split, context: FitContext) -> NetworkModel:
         """Fit the base, get scores to learn from, and train the network on them."""
-        model = base._fit(train, context)
+        model = base.fit_in(train, context)
         started = time.perf_counter()
         if self.scores == "train":
             top = model.predict(train.inputs, self.candidates)
@@ -316,7 +300,7 @@ class RankNet(RerankVariant):
             rest = np.flatnonzero(fold != number)
             if len(rows) == 0 or len(rest) == 0:
                 continue
-            model = base._fit(train.take(rest), replace(context, checkpoint=None))
+            model = base.fit_in(train.take(rest), replace(context, checkpoint=None))
             part = model.predict(train.inputs.take(rows), self.candidates)
             top.indices[rows], top.scores[rows] = part.indices, part.scores
             context.progress(number + 1, self.n_folds, "folds")
@@ -366,7 +350,7 @@ class Reranked(Changed[RerankVariant]):
         """Once for the scores it trains on, in each fold, and once for the model."""
         return self._change.fits_of_base()
 
-    def _fit(self, train: Split, context: FitContext) -> Model:
+    def fit_in(self, train: Split, context: FitContext) -> Model:
         return self._change.fit(self._base, train, context)
 
 

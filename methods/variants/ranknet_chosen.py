@@ -17,8 +17,9 @@ from benchmarks.data.split import Split
 from benchmarks.evaluation.metrics import score
 from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B
 from benchmarks.evaluation.topk import TopK
+from methods._kernels.topk import reordered
 from methods.interface import FitContext, Method, Model
-from methods.variants.ranknet import NetworkModel, RankNet, RerankVariant, reordered
+from methods.variants.ranknet import NetworkModel, RankNet, RerankVariant
 
 GRID: dict[str, tuple[Any, ...]] = {
     "neighbours": (0, 10),
@@ -27,7 +28,7 @@ GRID: dict[str, tuple[Any, ...]] = {
     "rate": (0.003, 0.01, 0.03),
 }
 UNTRAINED = {"epochs": 0}
-"""The base's own ranking, for where every other setting costs too much."""
+"""Keeps the ranking of the base, for where every other setting costs too much."""
 PSP = ("PSP@1", "PSP@3", "PSP@5")
 
 
@@ -67,7 +68,7 @@ class RankNetChosen(RerankVariant):
 
     def fit(self, base: Method, train: Split, context: FitContext) -> NetworkModel:
         """Fit the base, choose, and train the network on all documents."""
-        model = base._fit(train, context)
+        model = base.fit_in(train, context)
         started = time.perf_counter()
         top = self._ranknet().held_out(base, train, context)
         scored = time.perf_counter()

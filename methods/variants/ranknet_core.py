@@ -27,8 +27,8 @@ _TINY = 1e-8
 def pair_loss(F, positive, negative, frequency, trade_off, margin, slope):  # type: ignore[no-untyped-def]
     """The population-aware loss of one document (RankNet+Taug sec. 3.2), and its gradient.
 
-    ``positive`` and ``negative`` are places in F, ``frequency`` the training count of each place's
-    label; ``slope`` takes dloss/dF.
+    ``positive`` and ``negative`` are positions in F, ``frequency`` holds the training count of
+    the label at each position; ``slope`` takes dloss/dF.
     """
     slope[:] = 0.0
     loss = 0.0
@@ -54,11 +54,11 @@ def pair_loss(F, positive, negative, frequency, trade_off, margin, slope):  # ty
 
 
 @njit(cache=True, nogil=True)
-def _residual_forward(y, labels, place, indptr, columns, W, out):  # type: ignore[no-untyped-def]
+def _residual_forward(y, labels, position, indptr, columns, W, out):  # type: ignore[no-untyped-def]
     for i in range(len(labels)):
         total = y[i]
         for e in range(indptr[labels[i]], indptr[labels[i] + 1]):
-            p = place[columns[e]]
+            p = position[columns[e]]
             if p >= 0:
                 total += W[e] * y[p]
         out[i] = total
@@ -75,7 +75,7 @@ def _move(parameter, squares, at, gradient, rate):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
-def _residual_backward(slope, y, labels, place, indptr, columns, W, squares, rate, out):  # type: ignore[no-untyped-def]
+def _residual_backward(slope, y, labels, position, indptr, columns, W, squares, rate, out):  # type: ignore[no-untyped-def]
     """Turn dloss/dF (``slope``) into dloss/dy (``out``) and move W."""
     for i in range(len(labels)):
         out[i] = slope[i]
@@ -83,7 +83,7 @@ def _residual_backward(slope, y, labels, place, indptr, columns, W, squares, rat
         if slope[i] == 0.0:
             continue
         for e in range(indptr[labels[i]], indptr[labels[i] + 1]):
-            p = place[columns[e]]
+            p = position[columns[e]]
             if p >= 0:
                 out[p] += W[e] * slope[i]
                 _move(W, squares, e, slope[i] * y[p], rate)
@@ -132,17 +132,17 @@ def _bottleneck_backward(slope, y, labels, W1, W2, squares1, squares2, hidden, r
 
 
 @njit(cache=True, nogil=True)
-def forward(form, y, labels, place, indptr, columns, W, W1, W2, layers, hidden):  # type: ignore[no-untyped-def]
+def forward(form, y, labels, position, indptr, columns, W, W1, W2, layers, hidden):  # type: ignore[no-untyped-def]
     """Scores after every block: ``layers[0]`` is y, ``layers[-1]`` the re-ranked scores.
 
-    ``place[label]`` is the label's place among the candidates, -1 for all others.
+    ``position[label]`` is the label's position among the candidates, -1 for all others.
     """
     n = len(labels)
     layers[0, :n] = y
     for b in range(len(layers) - 1):
         if form == RESIDUAL:
             _residual_forward(
-                layers[b, :n], labels, place, indptr, columns, W[b], layers[b + 1, :n]
+                layers[b, :n], labels, position, indptr, columns, W[b], layers[b + 1, :n]
             )
         else:
             _bottleneck_forward(layers[b, :n], labels, W1[b], W2[b], hidden[b], layers[b + 1, :n])
@@ -150,7 +150,7 @@ def forward(form, y, labels, place, indptr, columns, W, W1, W2, layers, hidden):
 
 @njit(cache=True, nogil=True)
 def backward(  # type: ignore[no-untyped-def]
-    form, slope, labels, place, indptr, columns, W, W1, W2, squares, squares1, squares2, layers,
+    form, slope, labels, position, indptr, columns, W, W1, W2, squares, squares1, squares2, layers,
     hidden, rate,
 ):  # fmt: skip
     """Send dloss/dF back through the blocks and move their weights."""
@@ -162,7 +162,7 @@ def backward(  # type: ignore[no-untyped-def]
         b = n_blocks - 1 - back
         if form == RESIDUAL:
             _residual_backward(
-                current, layers[b, :n], labels, place, indptr, columns, W[b], squares[b], rate,
+                current, layers[b, :n], labels, position, indptr, columns, W[b], squares[b], rate,
                 below_it,
             )  # fmt: skip
         else:
@@ -187,7 +187,7 @@ def train(  # type: ignore[no-untyped-def]
     n_labels = len(counts)
     n_blocks = W.shape[0]
     squares, squares1, squares2 = np.zeros_like(W), np.zeros_like(W1), np.zeros_like(W2)
-    place = np.full(n_labels, -1, np.int32)
+    position = np.full(n_labels, -1, np.int32)
     layers = np.empty((n_blocks + 1, k))
     hidden = np.zeros((n_blocks, W1.shape[2]))
     slope = np.empty(k)
@@ -202,13 +202,13 @@ def train(  # type: ignore[no-untyped-def]
         for i in order:
             length = 0
             while length < k and candidates[i, length] >= 0:
-                place[candidates[i, length]] = length
+                position[candidates[i, length]] = length
                 frequency[length] = counts[candidates[i, length]]
                 length += 1
             labels = candidates[i, :length]
             n_positive = 0
             for p in range(label_indptr[i], label_indptr[i + 1]):
-                at = place[label_indices[p]]
+                at = position[label_indices[p]]
                 if at >= 0:
                     positive[n_positive] = at
                     n_positive += 1
@@ -217,7 +217,7 @@ def train(  # type: ignore[no-untyped-def]
                     positive[:n_positive], length, n_negatives, negative, state
                 )
                 forward(
-                    form, scores[i, :length], labels, place, indptr, columns, W, W1, W2, layers,
+                    form, scores[i, :length], labels, position, indptr, columns, W, W1, W2, layers,
                     hidden,
                 )  # fmt: skip
                 history[epoch] += pair_loss(
@@ -225,19 +225,19 @@ def train(  # type: ignore[no-untyped-def]
                     trade_off, margin, slope[:length],
                 )  # fmt: skip
                 backward(
-                    form, slope[:length], labels, place, indptr, columns, W, W1, W2, squares,
+                    form, slope[:length], labels, position, indptr, columns, W, W1, W2, squares,
                     squares1, squares2, layers, hidden, rate,
                 )  # fmt: skip
                 used += 1
             for label in labels:
-                place[label] = -1
+                position[label] = -1
         history[epoch] /= max(used, 1)
     return history
 
 
 @njit(cache=True, nogil=True)
 def _draw_negatives(positive, length, n_negatives, out, state):  # type: ignore[no-untyped-def]
-    """Different places that are no positives, into ``out``; how many."""
+    """Different positions that are no positives, into ``out``; how many."""
     n = 0
     for p in range(length):
         taken = False
@@ -255,22 +255,24 @@ def _draw_negatives(positive, length, n_negatives, out, state):  # type: ignore[
 
 @njit(cache=True, nogil=True)
 def apply(form, candidates, scores, n_labels, indptr, columns, W, W1, W2, out):  # type: ignore[no-untyped-def]
-    """The re-ranked scores of every candidate; places without a candidate stay as they are."""
+    """The re-ranked scores of every candidate; positions without a candidate stay as they are."""
     n, k = candidates.shape
     n_blocks = W.shape[0]
-    place = np.full(n_labels, -1, np.int32)
+    position = np.full(n_labels, -1, np.int32)
     layers = np.empty((n_blocks + 1, k))
     hidden = np.zeros((n_blocks, W1.shape[2]))
     for i in range(n):
         length = 0
         while length < k and candidates[i, length] >= 0:
-            place[candidates[i, length]] = length
+            position[candidates[i, length]] = length
             length += 1
         labels = candidates[i, :length]
-        forward(form, scores[i, :length], labels, place, indptr, columns, W, W1, W2, layers, hidden)
+        forward(
+            form, scores[i, :length], labels, position, indptr, columns, W, W1, W2, layers, hidden
+        )
         out[i, :length] = layers[n_blocks, :length]
         for label in labels:
-            place[label] = -1
+            position[label] = -1
 
 
 def neighbour_pattern(candidates: np.ndarray, n_labels: int, neighbours: int) -> sparse.csr_matrix:

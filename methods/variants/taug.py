@@ -22,10 +22,10 @@ from scipy import sparse
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
 from methods._kernels.random import below, next_uint64, stream, uniform
+from methods._kernels.topk import reordered
 from methods.interface import FitContext, Method, Model, Variant
 from methods.variants.applied import Changed
-from methods.variants.nested_model import load_inner, save_inner
-from methods.variants.ranknet import reordered
+from methods.variants.nested_model import load_nested, save_nested
 
 ROWS_AT_ONCE = 4096
 
@@ -165,7 +165,7 @@ class TaugModel(Model):
         )
 
     def label_norms(self) -> np.ndarray | None:
-        """Those of the two models; None where the base has none."""
+        """Norms of the classifiers of both models; None where the base has none."""
         norms = np.full(self.n_labels, np.nan, np.float32)
         for model, own in zip(self.parts, self.labels, strict=True):
             part = model.label_norms()
@@ -176,24 +176,24 @@ class TaugModel(Model):
 
     @property
     def notes(self) -> list[str]:  # type: ignore[override]
-        """Those of both models."""
+        """The notes of both models."""
         return [note for model in self.parts for note in model.notes]
 
     def save(self, folder: Path) -> None:
         """Write both models and their labels."""
         for number, (model, own) in enumerate(zip(self.parts, self.labels, strict=True)):
-            save_inner(model, folder / f"part{number}")
+            save_nested(model, folder / f"part{number}")
             np.save(folder / f"labels{number}.npy", own)
         facts = {"n_parts": len(self.parts), "n_labels": self.n_labels}
         (folder / "taug.json").write_text(json.dumps(facts))
 
     @classmethod
     def load(cls, folder: Path) -> TaugModel:
-        """Read them back."""
+        """The model that :meth:`save` wrote into the folder."""
         facts = json.loads((folder / "taug.json").read_text())
         numbers = range(facts["n_parts"])
         return cls(
-            [load_inner(folder / f"part{number}") for number in numbers],
+            [load_nested(folder / f"part{number}") for number in numbers],
             [np.load(folder / f"labels{number}.npy") for number in numbers],
             facts["n_labels"],
         )
@@ -273,7 +273,7 @@ class Decoupled(Changed[Taug]):
         """At most one for the head, one for the tail and one for each of its copies."""
         return 2 + self._change.n_aug
 
-    def _fit(self, train: Split, context: FitContext) -> TaugModel:
+    def fit_in(self, train: Split, context: FitContext) -> TaugModel:
         head = head_labels(train.label_counts(), self._change.tau)
         tail = np.setdiff1d(np.arange(train.n_labels), head)
         context = replace(context, checkpoint=None)
@@ -282,29 +282,29 @@ class Decoupled(Changed[Taug]):
         # model's half would soon be idle.
         if len(head):
             part = _restricted(train, head, everything=len(tail) == 0)
-            parts.append(self._base._fit(part, _weights_of(context, head)))
+            parts.append(self._base.fit_in(part, _of_labels(context, head)))
             labels.append(head)
         if len(tail):
             part = _restricted(train, tail, everything=len(head) == 0)
-            parts.append(self._fit_tail(part, _weights_of(context, tail)))
+            parts.append(self._fit_tail(part, _of_labels(context, tail)))
             labels.append(tail)
         return TaugModel(parts, labels, train.n_labels)
 
     def _fit_tail(self, part: Split, context: FitContext) -> Model:
         if self._change.n_aug == 0:
-            return self._base._fit(part, context)
+            return self._base.fit_in(part, context)
         assert part.inputs.bow is not None
         augmentation = self._change.augmentation(part.inputs.bow, context.seed)
         copies = 1 + self._change.n_aug
         labels = sparse.csr_matrix(sparse.vstack([part.labels] * copies, format="csr"))
-        # Eight bytes an entry: a feature and its value.
+        # Eight bytes per entry: a feature and its value.
         megabytes = part.inputs.bow.nnz * copies * 8 / 1e6
         if megabytes <= self._change.memory_mb:
             inputs = Inputs(bow=augmentation.in_memory())
-            return self._base._fit(replace(part, inputs=inputs, labels=labels), context)
+            return self._base.fit_in(replace(part, inputs=inputs, labels=labels), context)
         with tempfile.TemporaryDirectory(prefix="taug-") as folder:
             inputs = Inputs(bow=augmentation.on_disk(Path(folder)))
-            return self._base._fit(replace(part, inputs=inputs, labels=labels), context)
+            return self._base.fit_in(replace(part, inputs=inputs, labels=labels), context)
 
 
 def _restricted(train: Split, labels: np.ndarray, everything: bool) -> Split:
@@ -316,12 +316,9 @@ def _restricted(train: Split, labels: np.ndarray, everything: bool) -> Split:
     return Split(Inputs(bow=train.inputs.bow[rows]), own[rows], train.meta)  # type: ignore[index]
 
 
-def _weights_of(context: FitContext, labels: np.ndarray) -> FitContext:
-    if context.weights is None:
-        return context
-    weights = replace(
-        context.weights,
-        positive=context.weights.positive[labels],
-        negative=context.weights.negative[labels],
-    )
-    return replace(context, weights=weights)
+def _of_labels(context: FitContext, labels: np.ndarray) -> FitContext:
+    """The context for a training split that holds only these label columns."""
+    dev = context.dev
+    if dev is not None:
+        dev = replace(dev, labels=sparse.csr_matrix(dev.labels[:, labels]))
+    return replace(context, hooks=context.hooks.of_labels(labels), dev=dev)

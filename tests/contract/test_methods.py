@@ -1,20 +1,26 @@
 """What every registered method, variant and dataset must do: new ones are tested when added."""
 
+import importlib
+import pkgutil
+
 import numpy as np
 import pytest
 
+import methods.hooks
 from benchmarks.data import load
 from benchmarks.data.synthetic import NAMES
 from benchmarks.evaluation.metrics import score
 from methods.controls import Oracle
-from methods.interface import Cost, Method, Resources
+from methods.interface import Cost, Method, Resources, Variant
 from methods.registry import (
+    ALIASES,
     BASES,
     PLAIN,
     VARIANTS,
     MisfitError,
     assemble,
     base_recipe,
+    canonical,
     get,
     variant_recipes,
 )
@@ -26,7 +32,18 @@ def dataset_for(method):
     return load("tiny-bow" if method.needs <= {"bow"} else "tiny-text")
 
 
-PAIRS = [(base, variant) for base in BASES for variant in [PLAIN, *VARIANTS]]
+# Every variant and every composition with a name, alone on one base; not all pairs, which say
+# little more and take hours once there are deep bases.
+CHANGES = list(dict.fromkeys(canonical(name) for name in [*VARIANTS, *ALIASES]))
+
+
+def fits(base, variant):
+    try:
+        assemble(base_recipe(base), variant_recipes(variant))
+    except MisfitError as misfit:
+        assert_is_a_reason(str(misfit), base)
+        return False
+    return True
 
 
 def assert_is_a_reason(text, base):
@@ -34,13 +51,13 @@ def assert_is_a_reason(text, base):
     assert len(text) > len(base) + 15
 
 
+PAIRS = [(base, PLAIN) for base in BASES]
+PAIRS += [(next(base for base in BASES if fits(base, change)), change) for change in CHANGES]
+
+
 def fitted(base, variant, **context):
-    """A method that fits its pair, with data; a misfit must say why and is then done with."""
-    try:
-        method = assemble(base_recipe(base), variant_recipes(variant))
-    except MisfitError as misfit:
-        assert_is_a_reason(str(misfit), base)
-        return None
+    """A method that can run here, fitted, with its data; one that cannot must say why."""
+    method = assemble(base_recipe(base), variant_recipes(variant))
     train, test = dataset_for(method)
     reason = method.skip(train.meta, Resources())
     if reason is not None:
@@ -81,6 +98,32 @@ def test_predictions_are_valid_deterministic_and_survive_saving(base, variant, t
     if norms is not None:
         assert norms.shape == (train.n_labels,)
         assert (norms[np.isfinite(norms)] >= 0).all()
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_every_variant_fits_or_says_why(base):
+    assert [change for change in CHANGES if fits(base, change)] or not get(base).needs
+
+
+def test_every_name_is_tried():
+    assert {base for base, _ in PAIRS} == set(BASES)
+    assert {change for _, change in PAIRS} == {PLAIN, *VARIANTS, "RankNet+Taug"}
+    assert not set(BASES) & set(VARIANTS), "owners of parameters are told apart by name"
+
+
+@pytest.mark.parametrize(("base", "variant"), PAIRS)
+def test_parameters_and_hooks_have_owners(base, variant):
+    modules = pkgutil.iter_modules(methods.hooks.__path__, "methods.hooks.")
+    hooks = [vars(importlib.import_module(module.name)) for module in modules]
+    kinds = {value.kind for names in hooks for value in names.values() if hasattr(value, "kind")}
+    recipes = [base_recipe(base), *variant_recipes(variant)]
+    method = assemble(recipes[0], recipes[1:])
+    assert list(method.params()) == [recipe.owner for recipe in recipes]
+    assert canonical(method.variant) == variant
+    assert method.accepts <= kinds
+    for recipe in recipes[1:]:
+        assert recipe.build(Variant).sets <= kinds
+    assert not method.package or method.extra, "says which extra has its package"
 
 
 @pytest.mark.parametrize("base", BASES)
@@ -133,9 +176,9 @@ def test_methods_are_never_shown_the_complete_labels():
     seen = []
 
     class Spy(type(get("popularity"))):
-        def _fit(self, train, context):
+        def fit_in(self, train, context):
             seen.append(train.complete)
-            return super()._fit(train, context)
+            return super().fit_in(train, context)
 
     train, _ = load("tiny-bow")
     assert train.complete is not None

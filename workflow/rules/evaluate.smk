@@ -12,6 +12,7 @@ rule evaluate:
         "../../environment.yml"
     params:
         ks=SETTINGS["ks"],
+        threshold=SETTINGS["threshold"],
         code=code_digest("workflow.runtime.evaluate"),
     script:
         "../scripts/evaluate.py"
@@ -47,20 +48,3 @@ rule intervals:
         code=code_digest("benchmarks.records.intervals"),
     script:
         "../scripts/intervals.py"
-
-
-rule relative_improvement:
-    input:
-        cells="results/cells.csv",
-        intervals="results/intervals.csv",
-    output:
-        multiext("results/tables/relative_improvement", ".csv", ".md", ".tex", ".html"),
-    log:
-        "results/logs/relative_improvement.log",
-    conda:
-        "../../environment.yml"
-    params:
-        ks=SETTINGS["ks"],
-        code=code_digest("benchmarks.render.table"),
-    script:
-        "../scripts/relative_improvement.py"

@@ -2,15 +2,9 @@ rule report:
     input:
         cells="results/cells.csv",
         runs="results/runs.csv",
-        improvement="results/tables/relative_improvement.html",
-        norms="figures/weight_norms.svg",
-        losses="figures/loss_functions.svg",
-        ranknet_taug="results/tables/ranknet_taug.html",
-        ranknet_taug_figures=expand("figures/{name}.svg", name=RANKNET_TAUG_FIGURES),
         audit="results/audit.csv",
         verdicts="results/compare/summary.csv",
-        dataset_tables=get_dataset_tables(),
-        dataset_figures=expand("figures/{name}.svg", name=DATASET_FIGURES),
+        artefacts=get_artefact_files(),
     output:
         report("results/report.html", caption="../report/report.rst", category="Report"),
     log:
@@ -19,7 +13,7 @@ rule report:
         "../../environment.yml"
     params:
         code=code_digest("workflow.report"),
-        lists=["dataset_tables", "dataset_figures", "ranknet_taug_figures"],
+        papers=USER_PAPERS,
     script:
         "../scripts/report.py"
 

@@ -1,6 +1,7 @@
 rule fit_shard:
     input:
         "results/data/{dataset}/meta.json",
+        resources=get_resources,
     output:
         temp(directory(f"{CELL_FOLDER}/shards/{{shard}}of{{of}}")),
     log:
@@ -15,6 +16,8 @@ rule fit_shard:
         mem_mb=get_memory,
         wall_s=get_wall,
         runtime=get_runtime_minutes,
+        device=get_budget("device"),
+        gpu=get_gpu,
     params:
         recipe=get_recipe,
         code=get_cell_code,
@@ -27,12 +30,15 @@ rule run_cell:
     input:
         data="results/data/{dataset}/meta.json",
         shards=get_shards,
+        resources=get_resources,
     output:
         record=f"{CELL_FOLDER}/run.json",
         predictions=f"{CELL_FOLDER}/predictions.npz",
         norms=f"{CELL_FOLDER}/norms.npz",
     log:
         "results/logs/runs/{dataset}/{base}/{variant}/seed{seed}.log",
+    wildcard_constraints:
+        variant=rf"(?!{ENSEMBLES}/)[^/]+",
     conda:
         "../../environment.yml"
     threads: get_budget("threads")
@@ -40,9 +46,38 @@ rule run_cell:
         mem_mb=get_memory,
         wall_s=get_wall,
         runtime=get_runtime_minutes,
+        device=get_budget("device"),
+        gpu=get_gpu,
     params:
         recipe=get_recipe,
         code=get_cell_code,
         top_k=SETTINGS["top_k"],
     script:
         "../scripts/run_cell.py"
+
+
+# The mean of cells that differ in their seed: the three files of a cell, made from theirs.
+rule ensemble_cell:
+    input:
+        data="results/data/{dataset}/meta.json",
+        records=get_member_files("run.json"),
+        predictions=get_member_files("predictions.npz"),
+        norms=get_member_files("norms.npz"),
+    output:
+        record=f"{CELL_FOLDER}/run.json",
+        predictions=f"{CELL_FOLDER}/predictions.npz",
+        norms=f"{CELL_FOLDER}/norms.npz",
+    log:
+        "results/logs/runs/{dataset}/{base}/{variant}/seed{seed}.log",
+    wildcard_constraints:
+        variant=ENSEMBLES,
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=get_memory,
+    params:
+        recipe=get_recipe,
+        code=get_cell_code,
+        top_k=SETTINGS["top_k"],
+    script:
+        "../scripts/ensemble_cell.py"

@@ -14,6 +14,7 @@ from benchmarks.common.schema import validate
 from benchmarks.data.prepared import read_meta
 from benchmarks.evaluation.topk import TopK
 from workflow.runtime import provenance
+from workflow.runtime.devices import NoDeviceError, resolve, take
 from workflow.runtime.launch import launch
 from workflow.runtime.resume import hold
 from workflow.runtime.supervisor import Exit
@@ -36,12 +37,14 @@ def run_cell(
     log: Path,
     shards: Sequence[Path] = (),
     device: str = "cpu",
+    resources: Sequence[Path] = (),
 ) -> dict[str, Any]:
     """Run a cell and write ``predictions.npz``, ``norms.npz`` and, last, ``run.json``.
 
-    With ``shards``, the fit is there already, in parts: they are put together. Returns the
-    record. A failure of the method is a record like any other; only an interruption from outside
-    leaves no record, and the cell is then run again.
+    With ``shards``, the fit is there already, in parts: they are put together. ``resources`` are
+    the prepared folders of what the method names. Returns the record. A failure of the method is
+    a record like any other; only an interruption from outside leaves no record, and the cell is
+    then run again.
     """
     folder.mkdir(parents=True, exist_ok=True)
     hold(folder / ".lock")  # the job of a killed run may be dying still
@@ -49,18 +52,18 @@ def run_cell(
     checkpoint.mkdir(exist_ok=True)
     meta = read_meta(data)
     if "unavailable" in meta:
-        scratch.mkdir(exist_ok=True)
         log.write_text(meta["unavailable"] + "\n", encoding="utf-8")
-        ended = Exit(code=0, stopped_for=None, wall_s=0.0, cpu_s=0.0, peak_mb=0.0)
         first_line = meta["unavailable"].splitlines()[0]
-        outcome = {"status": "skipped", "reason": f"dataset not available: {first_line}"}
+        ended, outcome = _not_started(scratch, f"dataset not available: {first_line}")
     else:
         spec = {
-            **_spec(recipe, data, budget, threads, device, checkpoint),
+            **_spec(recipe, data, budget, threads, checkpoint),
+            "base": cell["base"],
             "top_k": top_k,
             "shards": [str(path) for path in shards],
         }
-        ended, outcome = launch(spec, scratch, log, " ".join(map(str, cell.values())))
+        title = " ".join(map(str, cell.values()))
+        ended, outcome = _launch(spec, device, resources, scratch, log, title)
     record = {
         "format": RUN_FORMAT,
         **cell,
@@ -71,11 +74,12 @@ def run_cell(
         "wall_s": ended.wall_s,
         "cpu_s": ended.cpu_s,
         "peak_mb": max(ended.peak_mb, outcome.get("shards_peak_mb", 0.0)),
-        "peak_gpu_mb": None,
+        "peak_gpu_mb": outcome.get("peak_gpu_mb"),
         "method_seed": recipe["seed"],
         "recipe": recipe["parts"],
         "params": outcome.get("params", {}),
-        "device": device,
+        "decision_threshold": outcome.get("decision_threshold"),
+        "device": outcome.get("device", resolve(device)),
         "threads": threads,
         "shards": len(shards) or 1,
         "budget": dict(budget),
@@ -86,10 +90,7 @@ def run_cell(
         "data": meta["checksum"],
         "log_tail": _tail(log) if outcome["status"] != "ok" else [],
     }
-    validate(record, RUN_SCHEMA, f"the record of {folder}")
-    shape = {"n_test": meta.get("n_test", 0), "n_labels": meta.get("n_labels", 0)}
-    _write(folder, scratch, record, k=top_k, **shape)
-    shutil.rmtree(scratch)
+    finish(folder, scratch, record, meta, top_k)
     if outcome["status"] == "ok":
         shutil.rmtree(checkpoint)
     return record
@@ -106,6 +107,7 @@ def run_shard(
     checkpoint: Path,
     log: Path,
     device: str = "cpu",
+    resources: Sequence[Path] = (),
 ) -> None:
     """Fit one part of a cell's labels and leave the folder: the model and ``shard.json``.
 
@@ -115,10 +117,12 @@ def run_shard(
     hold(checkpoint / ".lock")
     scratch = checkpoint / "scratch"
     spec = {
-        **_spec(recipe, data, budget, threads, device, checkpoint),
+        **_spec(recipe, data, budget, threads, checkpoint),
+        "base": folder.parts[-5],
         "shard": list(shard),
     }
-    ended, outcome = launch(spec, scratch, log, "/".join(folder.parts[-6:]))
+    title = "/".join(folder.parts[-6:])
+    ended, outcome = _launch(spec, device, resources, scratch, log, title)
     with atomic_folder(folder) as temporary:
         if outcome["status"] == "ok":
             (scratch / "model").replace(temporary / "model")
@@ -133,7 +137,6 @@ def _spec(
     data: Path,
     budget: Mapping[str, Any],
     threads: int,
-    device: str,
     checkpoint: Path,
 ) -> dict[str, Any]:
     return {
@@ -142,25 +145,70 @@ def _spec(
         "threads": threads,
         "wall_s": budget["wall_s"],
         "memory_mb": budget["memory_mb"],
-        "device": device,
         "checkpoint": str(checkpoint),
     }
 
 
-def _write(
-    folder: Path, scratch: Path, record: dict[str, Any], *, n_test: int, n_labels: int, k: int
+def _launch(
+    spec: Mapping[str, Any],
+    device: str,
+    resources: Sequence[Path],
+    scratch: Path,
+    log: Path,
+    title: str,
+) -> tuple[Exit, dict[str, Any]]:
+    """Run the child on the device asked for; the outcome says which that was."""
+    paths = {}
+    for folder in resources:
+        meta = read_meta(folder)
+        if "unavailable" in meta:
+            log.write_text(meta["unavailable"] + "\n", encoding="utf-8")
+            reason = f"{spec['base']} needs {folder.name}: {_advice(meta['unavailable'])}"
+            return _not_started(scratch, reason)
+        paths[folder.name] = meta.get("folder", str(folder.resolve()))
+    try:
+        with take(device) as granted:
+            given = {**spec, "device": granted.device, "card": granted.card, "resources": paths}
+            ended, outcome = launch(given, scratch, log, title)
+    except NoDeviceError as error:
+        log.write_text(f"{error}\n", encoding="utf-8")
+        return _not_started(scratch, str(error))
+    return ended, {**outcome, "device": granted.device}
+
+
+def _advice(unavailable: str) -> str:
+    """Why something is unavailable and how to get it, in one line of a message of several."""
+    first, *rest = map(str.strip, unavailable.splitlines())
+    remedies = [f"; get it{line.removeprefix('Get it')}" for line in rest if line[:6] == "Get it"]
+    return "".join([first.rstrip(".") if remedies else first, *remedies[:1]])
+
+
+def _not_started(scratch: Path, reason: str) -> tuple[Exit, dict[str, Any]]:
+    """What :func:`launch` gives, for a cell that is skipped without trying."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    ended = Exit(code=0, stopped_for=None, wall_s=0.0, cpu_s=0.0, peak_mb=0.0)
+    return ended, {"status": "skipped", "reason": reason}
+
+
+def finish(
+    folder: Path, scratch: Path, record: dict[str, Any], meta: Mapping[str, Any], k: int
 ) -> None:
+    """Write a cell's files: its record, and what is in ``scratch`` or, if it failed, nothing."""
+    validate(record, RUN_SCHEMA, f"the record of {folder}")
     if record["status"] == "ok":
         for name in ("predictions.npz", "norms.npz"):
             (scratch / name).replace(folder / name)
     else:
         # A cell without predictions says so in the same shape as any other.
-        nothing = TopK.empty(n_test, k)
+        nothing = TopK.empty(meta.get("n_test", 0), k)
         with atomic_path(folder / "predictions.npz") as temporary:
             np.savez_compressed(temporary, indices=nothing.indices, scores=nothing.scores)
         with atomic_path(folder / "norms.npz") as temporary:
-            np.savez_compressed(temporary, norms=np.full(n_labels, np.nan, np.float32))
+            np.savez_compressed(
+                temporary, norms=np.full(meta.get("n_labels", 0), np.nan, np.float32)
+            )
     write_json(folder / "run.json", record)
+    shutil.rmtree(scratch)
 
 
 def _tail(log: Path) -> list[str]:

@@ -1,13 +1,13 @@
 """The supervised side of a cell: load, fit, predict, write; ``python -m`` with a spec file.
 
 Whatever happens here ends as ``outcome.json`` in the scratch folder, or as a death that the
-supervisor explains. Only fit and predict are timed.
+supervisor explains. Compiling (warm_up), fit and predict are timed apart.
 """
 
 from __future__ import annotations
 
 import faulthandler
-import importlib
+import importlib.util
 import json
 import os
 import signal
@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common.atomic import write_json
+from benchmarks.common.loading import load_class, target_of
 from benchmarks.data.prepared import open_prepared
 from benchmarks.data.split import Split
 from methods.controls import Oracle
@@ -70,7 +71,11 @@ def run(spec: dict[str, Any], scratch: Path) -> dict[str, Any]:
     """Run the cell of a spec; what came of it, files written into the scratch folder."""
     journal = Journal(scratch)
     try:
-        return {**_run(spec, scratch, journal), "phases": journal.phases}
+        reason = _no_card(spec["device"])
+        if reason is not None:
+            return {"status": "skipped", "reason": reason, "phases": {}}
+        outcome = _run(spec, scratch, journal)
+        return {"peak_gpu_mb": _peak_gpu_mb(), **outcome, "phases": journal.phases}
     except MisfitError as misfit:
         return {"status": "skipped", "reason": f"not applicable: {misfit}", "phases": {}}
     except MemoryError as error:
@@ -85,6 +90,7 @@ def run(spec: dict[str, Any], scratch: Path) -> dict[str, Any]:
 
 
 def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any]:
+    clock = Clock(spec["wall_s"])
     train, test = open_prepared(spec["data"])
     base, *variants = (Recipe(part["class"], part["params"]) for part in spec["parts"])
     method: Method = assemble(base, variants)
@@ -94,12 +100,14 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
         return {"status": "skipped", "reason": reason}
     if isinstance(method, Oracle):
         method = method.given(test.labels)
-    ok = {"status": "ok", "reason": "", "params": method.params()}
+    ok: dict[str, Any] = {"status": "ok", "reason": "", "params": method.params()}
+    with journal.timed("warm_up"):
+        method.warm_up(train.observed())
     if "shard" in spec:
-        model = _fit(method, train, spec, journal, shard=tuple(spec["shard"]))
+        model = _fit(method, train, spec, journal, clock, shard=tuple(spec["shard"]))
         (scratch / "model").mkdir()
         model.save(scratch / "model")
-        return {**ok, "model": f"{type(model).__module__}:{type(model).__qualname__}"}
+        return {**ok, "model": target_of(model)}
     if spec["shards"]:
         parts = [json.loads((Path(p) / "shard.json").read_text()) for p in spec["shards"]]
         for number, part in enumerate(parts):
@@ -107,13 +115,14 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
                 reason = f"shard {number} of {len(parts)}: {part['reason']}"
                 return {"status": part["status"], "reason": reason}
         ok["shards_peak_mb"] = max(part["peak_mb"] for part in parts)
+        ok["peak_gpu_mb"] = max(part["peak_gpu_mb"] or 0.0 for part in parts) or None
         journal.phases["fit"] = {
             unit: sum(part["phases"]["fit"][unit] for part in parts) for unit in ("wall_s", "cpu_s")
         }
         with journal.timed("merge"):
             model = _merged(parts, [Path(p) / "model" for p in spec["shards"]])
     else:
-        model = _fit(method, train, spec, journal)
+        model = _fit(method, train, spec, journal, clock)
     with journal.timed("predict"):
         top = model.predict(test.inputs, spec["top_k"])
     fault = top.fault(len(test), test.n_labels)
@@ -121,7 +130,7 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
         return {"status": "error", "reason": f"the predictions are not valid: {fault}"}
     np.savez_compressed(scratch / "predictions.npz", indices=top.indices, scores=top.scores)
     np.savez_compressed(scratch / "norms.npz", norms=_norms(model, train))
-    return {**ok, "notes": list(model.notes)}
+    return {**ok, "notes": list(model.notes), "decision_threshold": model.decision_threshold}
 
 
 def _fit(
@@ -129,8 +138,10 @@ def _fit(
     train: Split,
     spec: dict[str, Any],
     journal: Journal,
+    clock: Clock,
     shard: tuple[int, int] | None = None,
 ) -> Model:
+    resources = {name: Path(path) for name, path in spec["resources"].items()}
     with journal.timed("fit"):
         return method.fit(
             train.observed(),
@@ -139,14 +150,14 @@ def _fit(
             threads=spec["threads"],
             shard=shard,
             checkpoint=Path(spec["checkpoint"]),
-            clock=Clock(spec["wall_s"]),
+            clock=clock,
+            resources=resources,
             progress=journal.progress,
         )
 
 
 def _merged(parts: list[dict[str, Any]], folders: list[Path]) -> Model:
-    module, _, name = parts[0]["model"].partition(":")
-    cls: type[Model] = getattr(importlib.import_module(module), name)
+    cls = load_class(parts[0]["model"], Model)  # type: ignore[type-abstract]
     return cls.merge([cls.load(folder) for folder in folders])
 
 
@@ -157,6 +168,26 @@ def _norms(model: Model, train: Split) -> np.ndarray:
     if norms.shape != (train.n_labels,):
         raise ValueError(f"label_norms has shape {norms.shape}, not ({train.n_labels},)")
     return norms.astype(np.float32)
+
+
+def _no_card(device: str) -> str | None:
+    """Why a CUDA cell cannot start: only torch knows whether the card it was given works."""
+    if device != "cuda" or importlib.util.find_spec("torch") is None:
+        return None
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+        return None
+    return "no CUDA device here that torch can use; set device: cpu in the budget"
+
+
+def _peak_gpu_mb() -> float | None:
+    """Most memory that torch held on the card at a time; None where no card was used."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available():
+        return None
+    return float(torch.cuda.max_memory_allocated()) / 2**20
 
 
 def _cpu_seconds() -> float:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,38 +17,63 @@ from benchmarks.data.split import Split
 from benchmarks.evaluation.bins import frequency_bins
 from benchmarks.evaluation.completeness import true_beside_estimate
 from benchmarks.evaluation.conventions import CONVENTIONS, DEFAULT
-from benchmarks.evaluation.metrics import Evaluation, evaluate
+from benchmarks.evaluation.metrics import Evaluation, ends_above, evaluate
 from benchmarks.evaluation.topk import TopK
 from benchmarks.records.cells import COMPLETE_LABELS, PS_ESTIMATE
+
+Threshold = float | Literal["natural"] | None
+"""The score above which labels count as predicted; ``natural`` is what a cell's model declares."""
 
 COLUMNS = ("metric", "k", "convention", "bin", "value", "numerator", "denominator", "n")
 
 
-def evaluate_cell(folder: Path, data: Path, ks: Sequence[int], metrics: Path, inst: Path) -> None:
+def evaluate_cell(
+    folder: Path,
+    data: Path,
+    ks: Sequence[int],
+    metrics: Path,
+    instance: Path,
+    threshold: Threshold = None,
+) -> None:
     """Score a cell under every convention; a cell that failed gets empty files.
 
-    ``instance.npz`` holds the points of the default convention.
+    ``instance.npz`` holds the points of the default convention. With a ``threshold`` F1 is
+    measured too, where the cell allows it.
     """
     record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     if record["status"] != "ok":
         _write(metrics, pd.DataFrame(columns=list(COLUMNS)))
-        Evaluation(DEFAULT, 0, {}, {}).save(inst)
+        Evaluation(DEFAULT, 0, {}, {}).save(instance)
         return
     train, test = open_prepared(data)
     with np.load(folder / "predictions.npz") as stored:
         top = TopK(stored["indices"], stored["scores"])
     settings = {"A": train.meta["A"], "B": train.meta["B"], "ks": ks}
-    bins = frequency_bins(train.label_counts())
-    evaluation = evaluate(top, test.labels, train.labels, bins=bins, **settings)
-    frames = [evaluation.frame()]
-    for convention in CONVENTIONS:
-        if convention != DEFAULT:
-            other = evaluate(top, test.labels, train.labels, convention=convention, **settings)
-            frames.append(other.frame())
+    limit = _threshold(threshold, record, top, test.n_labels)
+    scored = partial(evaluate, top, test.labels, train.labels, threshold=limit, **settings)
+    evaluation = scored(bins=frequency_bins(train.label_counts()))
+    others = [name for name in CONVENTIONS if name != DEFAULT]
+    frames = [evaluation.frame(), *(scored(convention=name).frame() for name in others)]
     if test.complete is not None:
         frames.append(_truth(top, train, test, settings))
     _write(metrics, pd.concat(frames, ignore_index=True))
-    evaluation.save(inst)
+    evaluation.save(instance)
+
+
+def _threshold(
+    asked: Threshold, record: Mapping[str, Any], top: TopK, n_labels: int
+) -> float | None:
+    """The score above which a label is predicted; None, said in the log, where there is none."""
+    if asked is None:
+        return None
+    limit = record.get("decision_threshold") if asked == "natural" else asked
+    why: str | None = "the model declares no threshold of its own"
+    if limit is not None:
+        why = ends_above(top, n_labels, limit)
+    if why is not None:
+        print(f"no F1 rows: {why}")
+        return None
+    return limit
 
 
 def _truth(top: TopK, train: Split, test: Split, settings: dict[str, Any]) -> pd.DataFrame:

@@ -39,7 +39,8 @@ def launch(
             wall_s=spec["wall_s"],
             memory_mb=spec["memory_mb"],
             log=log,
-            environment=_environment(spec["threads"]),
+            environment=_environment(spec["threads"], spec["card"]),
+            refuse_allocations=spec["device"] != "cuda",
             on_poll=bar.update,
         )
     return ended, _explain(ended, scratch, spec)
@@ -74,11 +75,13 @@ def _explain(ended: Exit, scratch: Path, budget: Mapping[str, Any]) -> dict[str,
     return outcome
 
 
-def _environment(threads: int) -> dict[str, str]:
+def _environment(threads: int, card: str) -> dict[str, str]:
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
     counts = dict.fromkeys(THREAD_VARIABLES, str(threads))
-    return {**os.environ, **counts, "PYTHONPATH": path, "PYTHONHASHSEED": "0"}
+    # Without a card of its own, a cell sees none: what ran on the CPU is not helped by a GPU.
+    own = {"PYTHONPATH": path, "PYTHONHASHSEED": "0", "CUDA_VISIBLE_DEVICES": card}
+    return {**os.environ, **counts, **own}
 
 
 def _progress(scratch: Path) -> dict[str, Any]:

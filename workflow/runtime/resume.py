@@ -12,8 +12,9 @@ import fcntl
 import json
 import shutil
 from base64 import urlsafe_b64decode
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 _held: list[IO[str]] = []  # open for the life of the process: closing would drop the lock
 
@@ -31,6 +32,27 @@ def hold(path: Path) -> None:
         handle.close()
         raise BusyError(f"{path} is held by another running process") from None
     _held.append(handle)
+
+
+def before_execution(workflow: Any, prepare: Callable[[], None]) -> None:
+    """Have a Snakemake workflow call ``prepare`` first thing when it executes jobs for real.
+
+    Neither of Snakemake's own places will do. While the Snakefile is read it is not known yet
+    whether this is a run, a dry run or a lint; and ``onstart`` is called after stale locks and
+    unfinished files have been refused. ``Workflow.execute`` is what every run goes through, and
+    nothing else but a dry run, which deletes nothing: there, unfinished files are planned to be
+    made again, as the run would do.
+    """
+    execute = workflow.execute
+
+    def prepared(**settings: Any) -> Any:
+        if settings["executor_plugin"].common_settings.dryrun_exec:
+            workflow.dag_settings.force_incomplete = True
+        else:
+            prepare()
+        return execute(**settings)
+
+    workflow.execute = prepared
 
 
 def clear_after_kill(state: Path, workdir: Path) -> bool:

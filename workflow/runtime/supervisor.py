@@ -61,12 +61,17 @@ def supervise(
     memory_mb: float,
     log: Path,
     environment: Mapping[str, str],
+    refuse_allocations: bool = True,
     on_poll: Callable[[], None] = lambda: None,
 ) -> Exit:
     """Run a command to its end, or to the end of its budget.
 
-    Memory is the private memory of the whole tree: pages of memory-mapped files can be dropped
-    by the system at any time and do not count.
+    Memory is the private memory of the whole tree, sampled: pages of memory-mapped files can be
+    dropped by the system at any time and do not count, nor does address space that is reserved
+    only. ``refuse_allocations`` also has the kernel refuse what would go far over the limit at
+    once. It is set on writable private mappings (RLIMIT_DATA), not on the address space
+    (RLIMIT_AS), so that reserving without access is free; yet CUDA maps its ranges in ways that
+    differ between drivers, so for it the sampled limit is to be the only one.
     """
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     tree = _Tree()
@@ -78,7 +83,7 @@ def supervise(
             stdout=output,
             stderr=subprocess.STDOUT,
             env=dict(environment),
-            preexec_fn=lambda: _prepare_child(memory_mb),
+            preexec_fn=lambda: _prepare_child(memory_mb if refuse_allocations else None),
         )
     stopped_for: str | None = None
     peak_mb = 0.0
@@ -115,11 +120,12 @@ def supervise(
     )
 
 
-def _prepare_child(memory_mb: float) -> None:
+def _prepare_child(memory_mb: float | None) -> None:
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    # One huge allocation fails as a MemoryError before it takes the machine down.
-    limit = int((memory_mb + RESERVED_MB) * 2**20)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    if memory_mb is not None:
+        # One huge allocation fails as a MemoryError before it takes the machine down.
+        limit = int((memory_mb + RESERVED_MB) * 2**20)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 
 class _Tree:

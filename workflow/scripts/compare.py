@@ -1,8 +1,6 @@
-import pandas as pd
-
 from benchmarks.papers.compare import prepared_facts, saved_instances
 from benchmarks.papers.compare_page import write_comparison
-from benchmarks.records.cells import read_cells
+from benchmarks.records.cells import read_cells, read_runs
 from workflow.runtime.logs import logged
 
 with logged(snakemake.log[0]):
@@ -12,6 +10,7 @@ with logged(snakemake.log[0]):
         saved_instances("results"),
         snakemake.output.csv,
         snakemake.output.page,
-        runs=pd.read_csv(snakemake.input.runs),
+        runs=read_runs(snakemake.input.runs),
         facts=prepared_facts("results"),
+        papers=snakemake.params.papers,
     )

@@ -10,4 +10,5 @@ with logged(snakemake.log[0]):
         snakemake.params.ks,
         Path(snakemake.output.metrics),
         Path(snakemake.output.instance),
+        snakemake.params.threshold,
     )

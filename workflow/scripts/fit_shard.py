@@ -12,6 +12,8 @@ run_shard(
         "memory_mb": snakemake.resources.mem_mb,
     },
     threads=snakemake.threads,
+    device=snakemake.resources.device,
     checkpoint=Path(snakemake.params.checkpoint),
     log=Path(snakemake.log[0]),
+    resources=[Path(path).parent for path in snakemake.input.get("resources", [])],
 )

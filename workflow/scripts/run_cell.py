@@ -18,8 +18,10 @@ run_cell(
         "memory_mb": snakemake.resources.mem_mb,
     },
     threads=snakemake.threads,
+    device=snakemake.resources.device,
     top_k=snakemake.params.top_k,
     code=snakemake.params.code,
     log=Path(snakemake.log[0]),
     shards=[Path(path) for path in snakemake.input.get("shards", [])],
+    resources=[Path(path).parent for path in snakemake.input.get("resources", [])],
 )

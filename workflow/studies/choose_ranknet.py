@@ -23,8 +23,9 @@ from benchmarks.data import load
 from benchmarks.data.split import Split
 from benchmarks.evaluation.metrics import score
 from methods import get
+from methods._kernels.topk import reordered
 from methods.interface import FitContext
-from methods.variants.ranknet import RankNet, reordered
+from methods.variants.ranknet import RankNet
 
 GRID: dict[str, list[Any]] = {
     "neighbours": [0, 10],

@@ -13,20 +13,11 @@ import pandas as pd
 
 from benchmarks.evaluation.statistics import SUMMARY_METRICS
 from benchmarks.papers import printed as intervals
-from benchmarks.papers.audit.within import (
-    DISAGREES,
-    IMPOSSIBLE,
-    NDCG_CHECK,
-    ODD,
-    OK,
-    WRONG,
-    Finding,
-    place,
-    rows_of,
-    with_implied,
-)
+from benchmarks.papers.audit.within import NDCG_CHECK, Finding, position, rows_of, with_implied
 from benchmarks.papers.printed import Interval
 from benchmarks.papers.spec import Paper
+from benchmarks.papers.verdicts import DISAGREES, DOES_NOT_FOLLOW, IMPOSSIBLE, ODD, OK
+from benchmarks.records.cell import PLAIN
 
 
 def check_copies(papers: Sequence[Paper]) -> Iterator[Finding]:
@@ -46,7 +37,7 @@ def check_copies(papers: Sequence[Paper]) -> Iterator[Finding]:
             if len(equal) < 3 or len(equal) <= len(shared) / 2:
                 continue
             message = (
-                f"{len(equal)} of {len(shared)} figures of {a.base} in {a.paper} are those of "
+                f"{len(equal)} of {len(shared)} values of {a.base} in {a.paper} are those of "
                 f"{b.base} in {b.paper}: a row has the wrong name"
             )
             yield _copy_finding(a, b, equal, DISAGREES, "row under one name", message)
@@ -57,13 +48,15 @@ def check_copies(papers: Sequence[Paper]) -> Iterator[Finding]:
             message = f"what {x.paper} prints as PSP is PSnDCG in {y.paper}: " + ", ".join(
                 f"{m} {x.values[m].middle:g} = {n} {y.values[n].middle:g}" for m, n in pairs
             )
-            yield _copy_finding(x, y, [m for m, _ in pairs], WRONG, "metric as named", message)
+            yield _copy_finding(
+                x, y, [m for m, _ in pairs], DOES_NOT_FOLLOW, "metric as named", message
+            )
         if renamed or shifts or not equal:
             continue
         unequal = [m for m in shared if m not in equal]
         mixed = bool(unequal) and len(equal) > 2
         message = (
-            f"the row mixes sources: {len(equal)} of {len(shared)} figures are those of "
+            f"the row mixes sources: {len(equal)} of {len(shared)} values are those of "
             f"{b.paper}, but not {', '.join(unequal)}"
         )
         yield _copy_finding(
@@ -80,7 +73,7 @@ def check_copies(papers: Sequence[Paper]) -> Iterator[Finding]:
             "",
             dataset,
             "block of PSP",
-            WRONG,
+            DOES_NOT_FOLLOW,
             f"PSP of {', '.join(sorted(set(bases)))}",
             "PSnDCG",
             f"the {dataset} block of PSP holds PSnDCG for {len(set(bases))} copied methods, "
@@ -108,42 +101,44 @@ def check_features(paper: Paper) -> Iterator[Finding]:
             yield Finding(
                 paper.id,
                 ", ".join(sorted({*both["table"], *both["table_2"]})),
-                place(str(dataset), str(base), str(variant)),
-                "other features, other figures",
+                position(str(dataset), str(base), str(variant)),
+                "other features, other values",
                 ODD if repeated else OK,
                 ", ".join(f"{r.our_metric} {r.value}" for r in same.itertuples()),
                 f"{one} and {other}",
-                f"the run on {other} has the figures of the run on {one}" if repeated else "",
+                f"the run on {other} has the values of the run on {one}" if repeated else "",
             )
 
 
 def check_statistics(papers: Sequence[Paper]) -> Iterator[Finding]:
     """Counts of one dataset agree across papers; averages follow from the counts."""
-    tables = [p.figures[p.figures["role"] == "statistic"] for p in papers]
-    figures = pd.concat(tables)
-    for (dataset, metric), group in figures.groupby(["our_dataset", "our_metric"], sort=False):
+    tables = [p.values[p.values["role"] == "statistic"] for p in papers]
+    entries = pd.concat(tables)
+    for (dataset, metric), group in entries.groupby(["our_dataset", "our_metric"], sort=False):
         if not str(metric).startswith("n_") or len(group) < 2:
             continue
         agree = group["value"].astype(float).nunique() == 1
         named = ", ".join(f"{p} {v}" for p, v in zip(group["paper"], group["value"], strict=True))
-        for _, figure in group.iterrows():
+        for _, entry in group.iterrows():
             yield Finding(
-                figure["paper"],
-                figure["table"],
-                place(figure["dataset"], "", "", figure["metric"]),
+                entry["paper"],
+                entry["table"],
+                position(entry["dataset"], "", "", entry["metric"]),
                 "counts agree across papers",
                 OK if agree else DISAGREES,
-                figure["value"],
+                entry["value"],
                 "one count",
                 "" if agree else f"{dataset}: {named}",
             )
-    for (paper_id, table, dataset), group in figures.groupby(
+    for (paper_id, table, dataset), group in entries.groupby(
         ["paper", "table", "dataset"], sort=False
     ):
         known = {
             m: Interval(lo, hi) for m, lo, hi in group[["our_metric", "low", "high"]].to_numpy()
         }
-        if {"n_train", "n_test", "n_labels", "labels_per_point", "points_per_label"} <= set(known):
+        if {"n_train", "n_test", "n_labels", "labels_per_document", "documents_per_label"} <= set(
+            known
+        ):
             yield _check_average(str(paper_id), str(table), str(dataset), known)
 
 
@@ -151,7 +146,7 @@ def check_consequences(papers: Sequence[Paper], findings: Sequence[Finding]) -> 
     """Summaries (eq. 30) that rest on a faulty base row, computed with a sound one.
 
     An impossible nDCG is taken to change as P does at the same k; in a row of mixed sources the
-    figures that differ are replaced by those of the paper whose row is whole.
+    values that differ are replaced by those of the paper whose row is whole.
     """
     by_id = {paper.id: paper for paper in papers}
     faulty: dict[tuple[str, str, str, str], set[str]] = {}
@@ -168,15 +163,15 @@ def check_consequences(papers: Sequence[Paper], findings: Sequence[Finding]) -> 
         if not any(
             f.check == "row from one source"
             and f.verdict == DISAGREES
-            and (f.paper, f.where) == (a.paper, place(a.dataset, a.base, ""))
+            and (f.paper, f.where) == (a.paper, position(a.dataset, a.base, ""))
             for f in findings
         ):
             continue
-        figures = by_id[a.paper].figures
-        summaries = figures[
-            (figures["our_dataset"] == a.dataset)
-            & (figures["our_base"] == a.base)
-            & (figures["role"] == "mean_change")
+        entries = by_id[a.paper].values
+        summaries = entries[
+            (entries["our_dataset"] == a.dataset)
+            & (entries["our_base"] == a.base)
+            & (entries["role"] == "mean_change")
         ]
         for dataset, base, over in summaries[["dataset", "base", "over"]].drop_duplicates().values:
             yield from _without(by_id[a.paper], dataset, base, over, set(), b.values, b.paper)
@@ -191,23 +186,23 @@ def _without(
     replacement: dict[str, Interval],
     source: str,
 ) -> Iterator[Finding]:
-    figures = paper.figures
-    summaries = figures[
-        (figures["role"] == "mean_change")
-        & (figures["dataset"] == dataset)
-        & (figures["base"] == base)
-        & (figures["over"] == variant)
-        & (figures["variant"] != variant)
+    entries = paper.values
+    summaries = entries[
+        (entries["role"] == "mean_change")
+        & (entries["dataset"] == dataset)
+        & (entries["base"] == base)
+        & (entries["over"] == variant)
+        & (entries["variant"] != variant)
     ]
     rows = dict(rows_of(paper))
-    for _, figure in summaries.iterrows():
-        names = SUMMARY_METRICS[figure["terms"][0]]
+    for _, entry in summaries.iterrows():
+        names = SUMMARY_METRICS[entry["terms"][0]]
         used = bad & set(names) or {n for n in names if n in replacement}
-        plain = rows[figure["table"], dataset, base, variant]
+        plain = rows[entry["table"], dataset, base, variant]
         moved = {n for n in used if n in bad or not _same(replacement.get(n), plain[n])}
         if not moved:
             continue
-        changed = rows[figure["table"], dataset, base, figure["variant"]]
+        changed = rows[entry["table"], dataset, base, entry["variant"]]
         terms = []
         for name in names:
             term = name.replace("nDCG", "P") if name in bad else name
@@ -221,23 +216,23 @@ def _without(
         )
         yield Finding(
             paper.id,
-            figure["table"],
-            place(dataset, base, figure["variant"], figure["metric"]),
+            entry["table"],
+            position(dataset, base, entry["variant"], entry["metric"]),
             "summary rests on a faulty base row",
-            WRONG,
-            figure["value"],
+            DOES_NOT_FOLLOW,
+            entry["value"],
             f"about {result.middle:+.2f}",
-            f"{figure['value']} % is an artefact of the {variant} row; {how} it would be about "
+            f"{entry['value']} % is an artefact of the {variant} row; {how} it would be about "
             f"{result.middle:+.2f} %",
         )
 
 
 def _check_average(paper_id: str, table: str, dataset: str, known: dict[str, Interval]) -> Finding:
     """Points per label = points x labels per point / labels, over train or over all points."""
-    printed = known["points_per_label"]
+    printed = known["documents_per_label"]
     # Averages are often cut off rather than rounded: allow one unit of the last digit upwards.
     roomy = Interval(printed.low, printed.high + printed.half_width)
-    per_point = known["labels_per_point"]
+    per_point = known["labels_per_document"]
     per_point = Interval(per_point.low, per_point.high + per_point.half_width)
     train, both = known["n_train"], known["n_train"] + known["n_test"]
     results = [points * per_point / known["n_labels"] for points in (train, both)]
@@ -256,7 +251,7 @@ def _check_average(paper_id: str, table: str, dataset: str, known: dict[str, Int
         table,
         dataset,
         "points per label = points x labels per point / labels",
-        OK if holds else WRONG,
+        OK if holds else DOES_NOT_FOLLOW,
         f"{printed.middle:g}",
         " or ".join(f"{r.middle:.2f}" for r in results),
         message,
@@ -277,10 +272,10 @@ class Row:
 def _copied_rows(papers: Sequence[Paper]) -> list[Row]:
     rows = []
     for paper in papers:
-        copied = paper.figures[
-            (paper.figures["role"] == "value")
-            & (paper.figures["source"] != "own")
-            & (paper.figures["our_variant"] == "plain")
+        copied = paper.values[
+            (paper.values["role"] == "value")
+            & (paper.values["source"] != "own")
+            & (paper.values["our_variant"] == PLAIN)
         ]
         for (dataset, base), group in copied.groupby(["our_dataset", "our_base"], sort=False):
             cells = group[["our_metric", "low", "high"]].to_numpy()
@@ -307,7 +302,7 @@ def _copy_finding(
     return Finding(
         a.paper,
         ", ".join(sorted({a.tables[m] for m in shown})),
-        place(a.dataset, a.base, ""),
+        position(a.dataset, a.base, ""),
         check,
         verdict,
         ", ".join(f"{m} {a.values[m].middle:g}" for m in shown),

@@ -1,4 +1,4 @@
-"""The audit: what the papers' printed figures say about themselves and one another.
+"""The audit: what the papers' printed values say about themselves and one another.
 
 It needs no training and no data, only ``benchmarks/papers``. Everything checked is a row of
 ``audit.csv``, whether sound or not; the page shows what is not.
@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-import jinja2
 import pandas as pd
 
-from benchmarks.common.atomic import atomic_path, write_text
+from benchmarks.common.atomic import write_csv, write_text
 from benchmarks.papers.audit.across import (
     check_consequences,
     check_copies,
@@ -22,18 +21,10 @@ from benchmarks.papers.audit.across import (
     check_statistics,
 )
 from benchmarks.papers.audit.propensity import check_ps_level, check_ps_position, check_ps_span
-from benchmarks.papers.audit.within import OK, VERDICTS, Finding, check_all
-from benchmarks.papers.spec import Paper, load_papers
-
-TEMPLATES = Path(__file__).parents[2] / "render" / "templates"
-
-MEANING = {
-    "impossible": "no set of predictions can give these figures",
-    "does not follow": "the print does not follow from the cells it rests on",
-    "disagrees": "one quantity is printed as two",
-    "odd": "possible, but out of line with everything around it",
-    "note": "holds under one reading only, or worth knowing",
-}
+from benchmarks.papers.audit.within import Finding, check_all
+from benchmarks.papers.spec import Folders, Paper, load_papers
+from benchmarks.papers.verdicts import MEANING, OF_PRINT, OK
+from benchmarks.render import page
 
 
 def audit(papers: Sequence[Paper] | None = None) -> pd.DataFrame:
@@ -48,28 +39,23 @@ def audit(papers: Sequence[Paper] | None = None) -> pd.DataFrame:
         findings += check(papers)
     findings += check_consequences(papers, findings)
     order = {paper.id: position for position, paper in enumerate(papers)}
-    findings.sort(key=lambda f: (order[f.paper], VERDICTS.index(f.verdict)))
+    findings.sort(key=lambda f: (order[f.paper], OF_PRINT.index(f.verdict)))
     return pd.DataFrame([asdict(f) for f in findings])
 
 
-def write_audit(csv_path: str | Path, page_path: str | Path) -> pd.DataFrame:
-    """Run the audit and write its table and its page."""
-    papers = load_papers()
+def write_audit(
+    csv_path: str | Path, page_path: str | Path, extra: Folders | None = None
+) -> pd.DataFrame:
+    """Run the audit on all papers, the user's ``extra`` included; write its table and its page."""
+    papers = load_papers(extra)
     frame = audit(papers)
-    with atomic_path(csv_path) as temporary:
-        frame.to_csv(temporary, index=False)
+    write_csv(csv_path, frame)
     write_text(page_path, render_page(frame, papers))
     return frame
 
 
 def render_page(frame: pd.DataFrame, papers: Sequence[Paper]) -> str:
     """A standalone HTML page of what was found and how much was checked."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     sections = []
     for paper in papers:
         mine = frame[frame["paper"] == paper.id]
@@ -80,13 +66,13 @@ def render_page(frame: pd.DataFrame, papers: Sequence[Paper]) -> str:
                 "title": paper.title,
                 "year": paper.spec["year"],
                 "venue": paper.spec["venue"],
-                "figures": len(paper.figures),
+                "n_values": len(paper.values),
                 "claims": len(paper.claims),
                 "checks": len(mine),
                 "counts": Counter(mine["verdict"]),
                 "groups": [
                     (verdict, found[found["verdict"] == verdict].to_dict("records"))
-                    for verdict in VERDICTS
+                    for verdict in OF_PRINT
                     if (found["verdict"] == verdict).any()
                 ],
             }
@@ -98,13 +84,14 @@ def render_page(frame: pd.DataFrame, papers: Sequence[Paper]) -> str:
         .reset_index()
         .to_dict("records")
     )
-    return environment.get_template("audit.html.j2").render(
+    return page.render_page(
+        "audit",
         sections=sections,
         meaning=MEANING,
-        verdicts=[v for v in VERDICTS if v != OK],
+        verdicts=[v for v in OF_PRINT if v != OK],
         totals=Counter(frame["verdict"]),
         n_checks=len(frame),
-        n_figures=sum(len(p.figures) for p in papers),
+        n_values=sum(len(p.values) for p in papers),
         n_claims=sum(len(p.claims) for p in papers),
         checks=checks,
     )

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from benchmarks.evaluation.conventions import get_convention
-from benchmarks.papers.audit.within import NOTE, ODD, OK, Finding, place, rows_of
+from benchmarks.papers.audit.within import Finding, position, rows_of
 from benchmarks.papers.printed import Interval
 from benchmarks.papers.spec import Paper
+from benchmarks.papers.verdicts import NOTE, ODD, OK
 
 FAR = 0.05
-"""How far PSnDCG@3 may lie from its usual place between PSP@1 and PSP@3 on a dataset."""
+"""How far PSnDCG@3 may lie from its usual position between PSP@1 and PSP@3 on a dataset."""
 
 SHIFT = 2.0
 """By how many points a normaliser in each row may lift PSnDCG above the span of PSP."""
@@ -45,7 +46,7 @@ def check_ps_span(paper: Paper) -> Iterator[Finding]:
             yield Finding(
                 paper.id,
                 table,
-                place(dataset, base, variant, f"PSnDCG@{k}"),
+                position(dataset, base, variant, f"PSnDCG@{k}"),
                 "PSnDCG within the span of PSP",
                 verdict,
                 f"{value.middle:g}",
@@ -75,7 +76,7 @@ def check_ps_position(papers: Sequence[Paper]) -> Iterator[Finding]:
             yield Finding(
                 paper_id,
                 table,
-                place(dataset, base, variant, "PSP@3"),
+                position(dataset, base, variant, "PSP@3"),
                 "PSP@3 in line with PSP@1 and PSnDCG@3",
                 ODD if far else OK,
                 f"{three:g}",
@@ -107,7 +108,7 @@ def check_ps_level(papers: Sequence[Paper]) -> Iterator[Finding]:
                 yield Finding(
                     paper.id,
                     "",
-                    place(dataset, base, variant),
+                    position(dataset, base, variant),
                     "PSP@1 in proportion to P@1",
                     ODD if high else OK,
                     f"PSP@1 / P@1 = {ratio:.2f}",

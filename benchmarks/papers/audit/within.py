@@ -1,4 +1,4 @@
-"""Checks of one paper's printed figures against one another; nothing but print goes in.
+"""Checks of one paper's printed values against one another; nothing but print goes in.
 
 Each check yields a :class:`Finding` for everything it looked at, ``ok`` included, so that the
 audit can say how much was checked. Intervals are those of rounding.
@@ -19,15 +19,7 @@ from benchmarks.papers import claims
 from benchmarks.papers import printed as intervals
 from benchmarks.papers.printed import Interval
 from benchmarks.papers.spec import Paper
-
-OK = "ok"
-WRONG = "does not follow"
-IMPOSSIBLE = "impossible"
-DISAGREES = "disagrees"
-ODD = "odd"
-NOTE = "note"
-VERDICTS = (IMPOSSIBLE, WRONG, DISAGREES, ODD, NOTE, OK)
-"""From the gravest to none."""
+from benchmarks.papers.verdicts import DISAGREES, DOES_NOT_FOLLOW, IMPOSSIBLE, NOTE, ODD, OK
 
 NDCG_CHECK = "nDCG within what P allows"
 
@@ -36,7 +28,7 @@ ROW = ["table", "dataset", "base", "variant"]
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check says of one place in a paper."""
+    """What one check says of one position in a paper."""
 
     paper: str
     table: str
@@ -51,58 +43,58 @@ class Finding:
 def rows_of(paper: Paper) -> Iterator[tuple[tuple[str, ...], dict[str, Interval]]]:
     """Each row of printed metric values: (table, dataset, base, variant), {our metric: value}."""
     rows: dict[tuple[str, ...], dict[str, Interval]] = {}
-    for f in paper.figures[paper.figures["role"] == "value"].itertuples():
+    for f in paper.values[paper.values["role"] == "value"].itertuples():
         key = (f.table, f.dataset, f.base, f.variant)
         rows.setdefault(key, {})[f.our_metric] = Interval(f.low, f.high)
     return iter(rows.items())
 
 
-def place(dataset: str, base: str, variant: str, metric: str = "") -> str:
-    """A row or cell in words."""
+def position(dataset: str, base: str, variant: str, metric: str = "") -> str:
+    """The position of a row or of a value in words: its names that are not empty."""
     return ", ".join(part for part in (dataset, base, variant, metric) if part)
 
 
 def check_derived(paper: Paper) -> Iterator[Finding]:
     """Averages, differences and mean relative changes, recomputed from the columns they sum up."""
-    derived = paper.figures[paper.figures["role"].isin(["mean", "difference", "mean_change"])]
-    for _, figure in derived.iterrows():
-        own = [str(part) for part in figure[ROW]]
-        if figure["role"] == "mean_change":
-            # PW eq. 30; a row is no change of itself.
-            if figure["variant"] == figure["over"]:
+    derived = paper.values[paper.values["role"].isin(["mean", "difference", "mean_change"])]
+    for _, entry in derived.iterrows():
+        own = [str(part) for part in entry[ROW]]
+        if entry["role"] == "mean_change":
+            # A row is no change of itself.
+            if entry["variant"] == entry["over"]:
                 continue
-            base = [*own[:3], figure["over"]]
+            base = [*own[:3], entry["over"]]
             terms = [
                 intervals.relative_change(_at(paper, own, m), _at(paper, base, m))
-                for m in SUMMARY_METRICS[figure["terms"][0]]
+                for m in SUMMARY_METRICS[entry["terms"][0]]
             ]
             result, what = intervals.mean(terms), "mean relative change (eq. 30)"
-        elif figure["role"] == "mean":
-            terms = [_at(paper, own, m) for m in figure["terms"]]
+        elif entry["role"] == "mean":
+            terms = [_at(paper, own, m) for m in entry["terms"]]
             result, what = intervals.mean(terms), "average"
         else:
-            first, second = (_at(paper, own, m) for m in figure["terms"])
+            first, second = (_at(paper, own, m) for m in entry["terms"])
             result, what = first - second, "difference"
-        holds = result.overlaps(Interval(figure["low"], figure["high"]))
+        holds = result.overlaps(Interval(entry["low"], entry["high"]))
         message = ""
-        if not holds and figure["role"] == "mean":
-            message = _explain_mean(figure, terms)
+        if not holds and entry["role"] == "mean":
+            message = _explain_mean(entry, terms)
         yield Finding(
             paper.id,
-            figure["table"],
-            place(own[1], own[2], own[3], figure["metric"]),
+            entry["table"],
+            position(own[1], own[2], own[3], entry["metric"]),
             what,
-            OK if holds else WRONG,
-            figure["value"],
+            OK if holds else DOES_NOT_FOLLOW,
+            entry["value"],
             f"{result.middle:.2f} {result}",
             message,
         )
 
 
-def _explain_mean(figure: pd.Series, terms: list[Interval]) -> str:
+def _explain_mean(entry: pd.Series, terms: list[Interval]) -> str:
     """Which single sign, if read wrongly, would give the printed mean."""
-    goal = Interval(figure["low"], figure["high"])
-    for i, name in enumerate(figure["terms"]):
+    goal = Interval(entry["low"], entry["high"])
+    for i, name in enumerate(entry["terms"]):
         flipped = [-t if j == i else t for j, t in enumerate(terms)]
         if intervals.mean(flipped).overlaps(goal):
             return (
@@ -134,13 +126,13 @@ def check_claims(paper: Paper) -> Iterator[Finding]:
                 + (f": {o.detail}" if o.detail else "")
                 for name, o in outcomes.items()
             )
-        verdict = WRONG if not held else NOTE if len(held) < len(readings) else OK
-        if verdict == WRONG and best.value is not None and _cut_short(best.value, claim):
-            verdict, message = NOTE, "follows if the figure was cut off and not rounded"
-        figures = claims.figures_of(paper, claim, next(iter(readings.values())) or None)
+        verdict = DOES_NOT_FOLLOW if not held else NOTE if len(held) < len(readings) else OK
+        if verdict == DOES_NOT_FOLLOW and best.value is not None and _cut_short(best.value, claim):
+            verdict, message = NOTE, "follows if the value was cut off and not rounded"
+        entries = claims.values_of(paper, claim, next(iter(readings.values())) or None)
         yield Finding(
             paper.id,
-            ", ".join(sorted(set(figures["table"]))),
+            ", ".join(sorted(set(entries["table"]))),
             claim["where"],
             f"claim {claim['id']}",
             verdict,
@@ -158,7 +150,7 @@ def check_claims(paper: Paper) -> Iterator[Finding]:
             "",
             group,
             "claims of one group hold under one reading",
-            OK if common else WRONG,
+            OK if common else DOES_NOT_FOLLOW,
             f"{len(members)} claims",
             " or ".join(sorted(common)) or "no one reading",
             "" if common else f"the readings are mixed: {split}",
@@ -177,7 +169,7 @@ def _cut_short(value: Interval, claim: Mapping[str, Any]) -> bool:
 
 def check_identities(paper: Paper) -> Iterator[Finding]:
     """nDCG@1 is P@1 and PSnDCG@1 is PSP@1, in one table or across two."""
-    values = paper.figures[paper.figures["role"] == "value"]
+    values = paper.values[paper.values["role"] == "value"]
     for first, second in (("P@1", "nDCG@1"), ("PSP@1", "PSnDCG@1")):
         key = ["dataset", "base", "variant"]
         pairs = values[values["our_metric"] == first].merge(
@@ -191,7 +183,7 @@ def check_identities(paper: Paper) -> Iterator[Finding]:
             yield Finding(
                 paper.id,
                 ", ".join(tables),
-                place(pair["dataset"], pair["base"], pair["variant"]),
+                position(pair["dataset"], pair["base"], pair["variant"]),
                 f"{first} = {second}",
                 OK if same else IMPOSSIBLE,
                 f"{pair['value']} and {pair['value_2']}",
@@ -255,7 +247,7 @@ def check_ndcg(paper: Paper) -> Iterator[Finding]:
             yield Finding(
                 paper.id,
                 table,
-                place(dataset, base, variant, f"nDCG@{k}"),
+                position(dataset, base, variant, f"nDCG@{k}"),
                 NDCG_CHECK,
                 IMPOSSIBLE if fails else OK,
                 f"{value.middle:g}",
@@ -305,7 +297,7 @@ def check_hits(paper: Paper) -> Iterator[Finding]:
                 yield Finding(
                     paper.id,
                     table,
-                    place(dataset, base, variant),
+                    position(dataset, base, variant),
                     f"hits at {k} are no fewer than at {j}",
                     IMPOSSIBLE if many.below(few) else OK,
                     f"{row[f'P@{j}'].middle:g} and {row[f'P@{k}'].middle:g}",
@@ -314,11 +306,11 @@ def check_hits(paper: Paper) -> Iterator[Finding]:
 
 
 def check_same_run(paper: Paper) -> Iterator[Finding]:
-    """A figure printed in two tables of one paper is one figure."""
+    """A value printed in two tables of one paper is one value."""
     key = ["our_dataset", "our_base", "our_variant", "our_metric", "model"]
     groups: dict[tuple[str, ...], list[Any]] = {}
-    for figure in with_implied(paper).itertuples():
-        groups.setdefault(tuple(getattr(figure, k) for k in key), []).append(figure)
+    for entry in with_implied(paper).itertuples():
+        groups.setdefault(tuple(getattr(entry, k) for k in key), []).append(entry)
     for group in groups.values():
         for a, b in itertools.combinations(group, 2):
             if (a.table, a.base, a.variant) == (b.table, b.base, b.variant):
@@ -327,8 +319,8 @@ def check_same_run(paper: Paper) -> Iterator[Finding]:
             yield Finding(
                 paper.id,
                 ", ".join(sorted({a.table, b.table})),
-                place(a.dataset, a.base, a.variant, a.metric),
-                "one run, one figure",
+                position(a.dataset, a.base, a.variant, a.metric),
+                "one run, one value",
                 OK if same else DISAGREES,
                 f"{a.value} and {b.value}",
                 "equal",
@@ -341,19 +333,19 @@ def check_same_run(paper: Paper) -> Iterator[Finding]:
 
 def with_implied(paper: Paper) -> pd.DataFrame:
     """Printed values, and those that a printed difference to another row implies."""
-    figures = paper.figures
-    implied = figures[figures["role"] == "delta"].copy()
-    for index, figure in implied.iterrows():
-        base = _at(paper, [*figure[ROW[:3]], figure["over"]], figure["metric"])
-        total = base + Interval(figure["low"], figure["high"])
+    entries = paper.values
+    implied = entries[entries["role"] == "delta"].copy()
+    for index, entry in implied.iterrows():
+        base = _at(paper, [*entry[ROW[:3]], entry["over"]], entry["metric"])
+        total = base + Interval(entry["low"], entry["high"])
         implied.loc[index, ["low", "high"]] = total.low, total.high
         implied.loc[index, "value"] = f"{total.middle:.2f} (by its difference)"
-    return pd.concat([figures[figures["role"] == "value"], implied])
+    return pd.concat([entries[entries["role"] == "value"], implied])
 
 
 def check_repeats(paper: Paper) -> Iterator[Finding]:
     """Two metrics of one method cannot well agree to the digit on two datasets."""
-    values = paper.figures[paper.figures["role"] == "value"]
+    values = paper.values[paper.values["role"] == "value"]
     for (table, base, variant), group in values.groupby(["table", "base", "variant"], sort=False):
         by_dataset = {
             d: dict(zip(g["metric"], g["value"], strict=True))
@@ -365,7 +357,7 @@ def check_repeats(paper: Paper) -> Iterator[Finding]:
             yield Finding(
                 paper.id,
                 str(table),
-                place(f"{one} and {other}", str(base), str(variant)),
+                position(f"{one} and {other}", str(base), str(variant)),
                 "values repeated across datasets",
                 ODD if len(same) > 1 else OK,
                 ", ".join(f"{m} {first[m]}" for m in same),

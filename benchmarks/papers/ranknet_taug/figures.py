@@ -1,187 +1,72 @@
-"""Tables and figures of the RankNet+Taug paper, from the collected cells and the weight norms.
-
-All are pure functions of frames. ``cells`` is the long frame of results: dataset, base, variant,
-seed, metric, k, convention, bin, value. Seeds are averaged.
-"""
+"""Figures 1, 2, 4 and 5 of the RankNet+Taug paper, and its Theorem 1, for the data of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.render.figure import COLOURS, STYLE, running_median
+from benchmarks.records.cell import PLAIN
+from benchmarks.records.cells import wide
+from benchmarks.records.results import METHOD, Results
+from benchmarks.render.figure import COLOURS, Figure, panels, running_median
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-BASES = ("FastXML", "Bonsai", "Parabel")
-PROPENSITY_SCORED = ("PSP@1", "PSP@3", "PSP@5", "PSnDCG@1", "PSnDCG@3", "PSnDCG@5")
-PLAIN_METRICS = ("P@1", "P@3", "P@5", "nDCG@3", "nDCG@5")
-ABLATION = ("PSP@1", "PSP@3", "PSP@5", "PSnDCG@3", "PSnDCG@5")
-CONVENTION = "xc-matlab"
-FOR_THE_TAIL = {
-    "PfastreXML": ("PfastreXML", "plain"),
-    "Bonsai": ("Bonsai", "plain"),
-    "RankNet (Bonsai)": ("Bonsai", "RankNet"),
-    "RankNet+Taug (Bonsai)": ("Bonsai", "RankNet+Taug"),
-}
-"""Columns of Table 4 that can be run, beside the plain base."""
-NOTHING = "no cell of this run has what is drawn here"
+BASE, AUGMENTED = "Bonsai", "Taug-ds"
+SWEPT = ("n_aug", "tau")
+"""Settings of Taug that the paper varies."""
+Settings = Mapping[str, Mapping[str, Any]]
 
 
-def wide(cells: pd.DataFrame, convention: str = CONVENTION) -> pd.DataFrame:
-    """One row a (dataset, base, variant), one column a metric such as ``PSP@3``; seeds averaged."""
-    part = cells
-    if "convention" in part:
-        part = part[part["convention"] == convention]
-    if "bin" in part:
-        part = part[part["bin"] == "all"]
-    part = part[part["k"].notna()]
-    names = part["metric"].astype(str) + "@" + part["k"].astype(int).astype(str)
-    return part.assign(name=names).pivot_table(
-        index=["dataset", "base", "variant"], columns="name", values="value", aggfunc="mean"
-    )
+def weight_norms(results: Results) -> Figure:
+    """Norm of each label's classifier against its frequency rank, for every base (Fig. 1).
 
-
-def improvements(
-    cells: pd.DataFrame,
-    variant: str,
-    metrics: Sequence[str],
-    bases: Sequence[str] = BASES,
-    convention: str = CONVENTION,
-) -> pd.DataFrame:
-    """Each base's metrics without a variant, and by how many points the variant changes them.
-
-    Columns: dataset, base, ``<metric>``, ``+<metric>``, and the mean change over the metrics of
-    each family (``+PSP``, ``+PSnDCG``), as the paper's column "Avg.". Pairs of which one half is
-    missing are left out.
+    A dot is a label, a line the running median: what the paper shows as a trend.
     """
-    table = wide(cells, convention)
-    rows = []
-    for dataset in dict.fromkeys(table.index.get_level_values("dataset")):
-        for base in bases:
-            plain, changed = (dataset, base, "plain"), (dataset, base, variant)
-            if plain not in table.index or changed not in table.index:
-                continue
-            before, after = table.loc[plain], table.loc[changed]
-            row: dict[str, object] = {"dataset": dataset, "base": base}
-            row |= {name: before.get(name, np.nan) for name in metrics}
-            changes = {name: after.get(name, np.nan) - row[name] for name in metrics}
-            row |= {f"+{name}": change for name, change in changes.items()}
-            for family in dict.fromkeys(name.partition("@")[0] for name in metrics):
-                own = [changes[name] for name in metrics if name.startswith(f"{family}@")]
-                row[f"+{family}"] = float(np.mean(own))
-            rows.append(row)
-    return pd.DataFrame(rows)
+    parts = list(results.norms.groupby(["dataset", "base"], sort=False))
+
+    def draw(axes: np.ndarray) -> None:
+        for axis, ((dataset, base), panel) in zip(axes.flat, parts, strict=False):
+            for number, (variant, part) in enumerate(panel.groupby("variant", sort=False)):
+                colour, part = COLOURS[number % len(COLOURS)], part.sort_values("rank")
+                axis.plot(part["rank"], part["norm"], ".", ms=3, alpha=0.35, color=colour)
+                median = running_median(part["norm"].to_numpy())
+                axis.plot(part["rank"], median, color=colour, lw=1.8, label=variant)
+            axis.set_title(f"{base} on {dataset}", loc="left", fontweight="bold")
+            axis.set_xlabel("labels, most frequent first")
+            axis.set_ylabel("norm of the weight vector")
+            axis.set_yscale("log")  # a variant that diverges must not flatten the others
+            axis.legend()
+
+    return Figure(panels(len(parts), 3, draw, (4.6, 3.2)), results.norms)
 
 
-def table2(cells: pd.DataFrame, variant: str = "RankNet") -> pd.DataFrame:
-    """Table 2: what re-ranking changes in PSP@k and PSnDCG@k, for each base."""
-    return improvements(cells, variant, PROPENSITY_SCORED)
-
-
-def table3(cells: pd.DataFrame, variant: str = "Taug-ds", base: str = "Bonsai") -> pd.DataFrame:
-    """Table 3: what decoupled tail augmentation changes in PSP@k and PSnDCG@k."""
-    return improvements(cells, variant, PROPENSITY_SCORED, bases=(base,))
-
-
-def table4(cells: pd.DataFrame) -> pd.DataFrame:
-    """Table 4: PSP@k of the methods for the tail, a column each; a row a dataset and k."""
-    table = wide(cells)
-    rows = []
-    for dataset in dict.fromkeys(table.index.get_level_values("dataset")):
-        there = {
-            name: table.loc[(dataset, *key)]
-            for name, key in FOR_THE_TAIL.items()
-            if (dataset, *key) in table.index
-        }
-        # A comparison needs one of the paper's own and something beside it.
-        if len(there) < 2 or not any("RankNet" in name for name in there):
-            continue
-        for metric in PROPENSITY_SCORED[:3]:
-            row: dict[str, object] = {"dataset": dataset, "metric": metric}
-            row |= {
-                name: there[name].get(metric, np.nan) if name in there else np.nan
-                for name in FOR_THE_TAIL
-            }
-            rows.append(row)
-    return pd.DataFrame(rows, columns=["dataset", "metric", *FOR_THE_TAIL])
-
-
-def table5(cells: pd.DataFrame, variant: str = "RankNet") -> pd.DataFrame:
-    """Table 5: P@k and nDCG@k of each base with and without re-ranking, row by row."""
-    table = wide(cells)
-    rows = []
-    for dataset in dict.fromkeys(table.index.get_level_values("dataset")):
-        for base in BASES:
-            for name in ("plain", variant):
-                if (dataset, base, name) in table.index:
-                    values = table.loc[(dataset, base, name)]
-                    label = base if name == "plain" else f"{variant} {base}"
-                    row = {"dataset": dataset, "method": label}
-                    rows.append(row | {m: values.get(m, np.nan) for m in PLAIN_METRICS})
-    return pd.DataFrame(rows)
-
-
-def table6(cells: pd.DataFrame, base: str = "Bonsai") -> pd.DataFrame:
-    """Table 6: dropout and swap apart and together."""
-    table = wide(cells)
-    rows = []
-    for dataset in dict.fromkeys(table.index.get_level_values("dataset")):
-        for variant in ("plain", "Taug-d", "Taug-s", "Taug-ds"):
-            if (dataset, base, variant) in table.index:
-                values = table.loc[(dataset, base, variant)]
-                row = {"dataset": dataset, "method": "baseline" if variant == "plain" else variant}
-                rows.append(row | {m: values.get(m, np.nan) for m in ABLATION})
-    return pd.DataFrame(rows)
-
-
-def norm_correlations(norms: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
-    """Theorem 1 measured: Spearman's rank correlation of weight norm and times predicted.
-
-    ``norms`` has dataset, base, variant, label, norm (and count); ``predicted`` has dataset, base,
-    variant, label, times: in how many test documents' top k the label is. The correlation with
-    the training count is given beside it, as both may follow from frequency alone.
-    """
-    keys = ["dataset", "base", "variant", "label"]
-    both = norms.merge(predicted, on=keys, how="left").fillna({"times": 0})
-    rows = []
-    for (dataset, base, variant), part in both.groupby(keys[:3], sort=False):
-        row = {"dataset": dataset, "base": base, "variant": variant, "labels": len(part)}
-        row["norm_vs_times"] = part["norm"].corr(part["times"], method="spearman")
-        if "count" in part:
-            row["norm_vs_count"] = part["norm"].corr(part["count"], method="spearman")
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def times_predicted(indices: np.ndarray, n_labels: int, k: int = 5) -> np.ndarray:
-    """In how many rows' top k each label is, int64[L]."""
-    head = indices[:, :k]
-    return np.bincount(head[head >= 0], minlength=n_labels).astype(np.int64)
-
-
-def figure1(norms: pd.DataFrame, plain: str = "plain", augmented: str = "Taug-ds") -> Figure:
+def figure1(results: Results) -> Figure:
     """Figures 1 and 4: label frequency, weight norms, and those after augmentation, by rank.
 
-    ``norms`` has dataset, variant, rank (1 is the most frequent), count and norm, for one base;
-    each dataset has a row of panels.
+    Each dataset that has both variants on the base has a row of panels.
     """
+    norms = results.norms[
+        (results.norms["base"] == BASE) & results.norms["variant"].isin([PLAIN, AUGMENTED])
+    ]
+    norms = norms[norms.groupby("dataset")["variant"].transform("nunique") == 2]
 
     def draw(axes: np.ndarray) -> None:
         for row, (dataset, own) in zip(axes, norms.groupby("dataset", sort=False), strict=True):
-            before, after = own[own["variant"] == plain], own[own["variant"] == augmented]
-            panels = [
+            before, after = own[own["variant"] == PLAIN], own[own["variant"] == AUGMENTED]
+            content = [
                 (f"{dataset}: label frequency", before, "count", True),
-                (f"weight norms, {plain}", before, "norm", False),
-                (f"weight norms, {augmented}", after, "norm", False),
+                (f"weight norms, {PLAIN}", before, "norm", False),
+                (f"weight norms, {AUGMENTED}", after, "norm", False),
             ]
             top = own["norm"].max()
-            for axis, (title, part, column, log), colour in zip(row, panels, COLOURS, strict=False):
+            for axis, (title, part, column, log), colour in zip(
+                row, content, COLOURS, strict=False
+            ):
                 part = part.sort_values("rank")
                 axis.plot(part["rank"], part[column], ".", ms=2, alpha=0.4, color=colour)
                 if log:
@@ -192,19 +77,18 @@ def figure1(norms: pd.DataFrame, plain: str = "plain", augmented: str = "Taug-ds
                 axis.set_title(title, loc="left", fontweight="bold")
                 axis.set_xlabel("labels, most frequent first")
 
-    return _figure(norms["dataset"].nunique(), 3, draw)
+    return Figure(panels(3 * norms["dataset"].nunique(), 3, draw), norms)
 
 
-def figure2(norms: pd.DataFrame, sweep: pd.DataFrame) -> Figure:
-    """Figure 2: weight norms and metrics as augmentation grows, a row of panels a dataset.
-
-    ``norms`` has dataset, n_aug, rank and norm; ``sweep`` has dataset, n_aug, metric (such as
-    ``PSP@1``), value.
-    """
-    datasets = list(dict.fromkeys(sweep["dataset"]))
+def figure2(results: Results) -> Figure:
+    """Figure 2: weight norms and metrics as augmentation grows, a row of panels per dataset."""
+    sweep = swept_metrics(results.cells, results.settings, "n_aug")
+    kept = at_usual(results.settings, "tau")
+    norms = results.norms[(results.norms["base"] == BASE) & results.norms["variant"].isin(kept)]
+    norms = norms.assign(n_aug=[kept[variant]["n_aug"] for variant in norms["variant"]])
 
     def draw(axes: np.ndarray) -> None:
-        for row, dataset in zip(axes, datasets, strict=True):
+        for row, (dataset, metrics) in zip(axes, sweep.groupby("dataset", sort=False), strict=True):
             own = norms[norms["dataset"] == dataset]
             for colour, (n_aug, part) in zip(COLOURS, own.groupby("n_aug"), strict=False):
                 part = part.sort_values("rank")
@@ -215,34 +99,33 @@ def figure2(norms: pd.DataFrame, sweep: pd.DataFrame) -> Figure:
             row[0].set_ylabel("norm (running median)")
             if len(own):
                 row[0].legend()
-            _lines(row[1], sweep[sweep["dataset"] == dataset], "n_aug", "copies of each document")
+            _lines(row[1], metrics, "n_aug", "copies of each document")
 
-    return _figure(len(datasets), 2, draw)
+    return Figure(panels(2 * sweep["dataset"].nunique(), 2, draw), sweep)
 
 
-def figure5(sweep: pd.DataFrame) -> Figure:
-    """Figure 5: PSP@k against the splitting threshold, a panel for each dataset.
-
-    ``sweep`` has dataset, tau, metric, value.
-    """
-    datasets = list(dict.fromkeys(sweep["dataset"]))
+def figure5(results: Results) -> Figure:
+    """Figure 5: PSP@k against the splitting threshold, a panel per dataset."""
+    sweep = swept_metrics(results.cells, results.settings, "tau")
 
     def draw(axes: np.ndarray) -> None:
-        for axis in axes.flat[len(datasets) :]:
-            axis.set_visible(False)
-        for axis, dataset in zip(axes.flat, datasets, strict=False):
-            _lines(axis, sweep[sweep["dataset"] == dataset], "tau", "splitting threshold")
+        for axis, (dataset, own) in zip(
+            axes.flat, sweep.groupby("dataset", sort=False), strict=False
+        ):
+            _lines(axis, own, "tau", "splitting threshold")
             axis.set_title(dataset, loc="left", fontweight="bold")
 
     # Two beside each other can be read on a page, four cannot.
-    return _figure(-(-len(datasets) // 2), min(2, len(datasets)), draw)
+    return Figure(panels(sweep["dataset"].nunique(), 2, draw), sweep)
 
 
-def theorem1(points: pd.DataFrame) -> Figure:
-    """Theorem 1: a dot a label, its weight norm against how often it is in the first five.
+def theorem1(results: Results) -> Figure:
+    """Theorem 1: a dot per label, its weight norm against how often it is in the first five.
 
-    ``points`` has dataset, base, norm, times; a panel for each dataset (row) and base.
+    A panel for each dataset (row) and base.
     """
+    plain = results.norms[results.norms["variant"] == PLAIN]
+    points = plain.merge(results.predicted, on=[*METHOD, "label"])
     datasets, bases = (list(dict.fromkeys(points[column])) for column in ("dataset", "base"))
 
     def draw(axes: np.ndarray) -> None:
@@ -256,11 +139,53 @@ def theorem1(points: pd.DataFrame) -> Figure:
                 axis.set_xlabel("test documents with the label in the first five")
                 axis.set_ylabel("norm of the weight vector")
 
-    return _figure(len(datasets), len(bases), draw)
+    return Figure(panels(len(datasets) * len(bases), len(bases), draw), points)
+
+
+def norm_correlations(norms: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
+    """Theorem 1 measured: Spearman's rank correlation of weight norm and times predicted.
+
+    The frames are :attr:`Results.norms` and :attr:`Results.predicted`; one row comes back per
+    dataset, base and variant. The correlation with the training count is given beside it, as
+    both may follow from frequency alone.
+    """
+    both = norms.merge(predicted, on=[*METHOD, "label"], how="left").fillna({"times": 0})
+    rows = []
+    for key, part in both.groupby(METHOD, sort=False):
+        row = dict(zip(METHOD, key, strict=True)) | {"labels": len(part)}
+        row["norm_vs_times"] = part["norm"].corr(part["times"], method="spearman")
+        row["norm_vs_count"] = part["norm"].corr(part["count"], method="spearman")
+        rows.append(row)
+    return pd.DataFrame(rows, columns=[*METHOD, "labels", "norm_vs_times", "norm_vs_count"])
+
+
+def at_usual(settings: Settings, name: str) -> Settings:
+    """The variants that share the most frequent value of one setting."""
+    values = [setting[name] for setting in settings.values()]
+    usual = max(values, key=values.count, default=None)
+    return {variant: found for variant, found in settings.items() if found[name] == usual}
+
+
+def swept_metrics(cells: pd.DataFrame, settings: Settings, over: str) -> pd.DataFrame:
+    """Metrics of Taug's variants against one setting, the other at its most frequent value.
+
+    Columns: dataset, ``over``, metric, value.
+    """
+    kept = at_usual(settings, "tau" if over == "n_aug" else "n_aug")
+    rows = [
+        (dataset, kept[variant][over], metric, values.get(metric, np.nan))
+        for (dataset, base, variant), values in wide(cells).iterrows()
+        if base == BASE and variant in kept
+        for metric in ("P@5", "PSP@1", "PSP@3", "PSP@5")
+    ]
+    frame = pd.DataFrame(rows, columns=["dataset", over, "metric", "value"])
+    # One setting is no sweep.
+    many = frame.groupby("dataset")[over].transform("nunique") > 1
+    return frame[many].reset_index(drop=True)
 
 
 def _lines(axis: Axes, sweep: pd.DataFrame, column: str, label: str) -> None:
-    """One line a metric; settings are evenly spaced, as in the paper."""
+    """One line per metric; settings are evenly spaced, as in the paper."""
     settings = sorted(sweep[column].unique())
     for colour, (metric, part) in zip(COLOURS, sweep.groupby("metric", sort=True), strict=False):
         values = part.groupby(column)["value"].mean().reindex(settings)
@@ -269,25 +194,3 @@ def _lines(axis: Axes, sweep: pd.DataFrame, column: str, label: str) -> None:
     axis.set_xlabel(label)
     axis.set_ylabel("percent")
     axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))  # lines may be anywhere inside
-
-
-def _figure(n_rows: int, n_columns: int, draw: Callable[[np.ndarray], None]) -> Figure:
-    """A grid of panels, or a word that there is nothing to draw."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    rows, columns = max(n_rows, 1), max(n_columns, 1)
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(
-            rows, columns, figsize=(1 + 4.2 * columns, 3.2 * rows), squeeze=False
-        )
-        if n_rows and n_columns:
-            draw(axes)
-        else:
-            for axis in axes.flat:
-                axis.set_axis_off()
-            axes[0, 0].text(0.5, 0.5, NOTHING, ha="center")
-        figure.tight_layout()
-    return figure

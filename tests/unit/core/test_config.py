@@ -73,6 +73,26 @@ def test_blocks_are_crossed_and_a_cell_comes_once():
     assert len(cells) == len(set(cells)) == 4
 
 
+def test_two_names_of_a_method_are_one_cell():
+    taug = block(bases=["Bonsai"], variants=["Taug", "Taug-ds", "RankNet+Taug-ds", "RankNet+Taug"])
+    assert [job.cell.variant for job in jobs_of(taug)] == ["Taug-ds", "RankNet+Taug"]
+
+
+def test_parameters_reach_their_owner():
+    swift = {"extends": "RankNet+Taug", "params": {"RankNet.rate": 0.1, "Bonsai": {"n_trees": 1}}}
+    config = {
+        **block(bases=["Bonsai", "Parabel"], variants=["swift", "plain"]),
+        "define": {"variants": {"swift": swift}},
+    }
+    params = {
+        (job.cell.base, job.cell.variant): [part["params"] for part in job.recipe()["parts"]]
+        for job in jobs_of(config)
+    }
+    assert params["Bonsai", "swift"] == [{"n_trees": 1}, {}, {"rate": 0.1}]
+    assert params["Parabel", "swift"] == [{}, {}, {"rate": 0.1}]
+    assert params["Bonsai", "plain"] == [{}], "a variant's change to its base is the variant's"
+
+
 def test_budgets_of_a_block_go_before_the_run_s():
     config = {**block(budget={"wall_s": 7}), "budget": {"wall_s": 5, "memory_mb": 6}}
     budget = jobs_of(config)[0].budget

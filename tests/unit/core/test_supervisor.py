@@ -10,13 +10,14 @@ import pytest
 from workflow.runtime.supervisor import supervise
 
 
-def run(tmp_path, code, wall_s=60.0, memory_mb=1000.0):
+def run(tmp_path, code, wall_s=60.0, memory_mb=1000.0, **options):
     return supervise(
         [sys.executable, "-c", code],
         wall_s=wall_s,
         memory_mb=memory_mb,
         log=tmp_path / "log",
         environment=os.environ,
+        **options,
     )
 
 
@@ -63,6 +64,30 @@ def test_one_huge_allocation_fails_at_once(tmp_path):
     ended = run(tmp_path, code, memory_mb=500.0)
     assert ended.code == 0
     assert "refused" in (tmp_path / "log").read_text()
+
+
+RESERVE = (
+    "import mmap, time\n"
+    "flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE\n"
+    "held = mmap.mmap(-1, 64 * 2**30, flags=flags, prot={prot})\n"
+    "print('reserved', flush=True)\n"
+)
+
+
+@pytest.mark.parametrize(("prot", "refuse"), [("0", True), ("0", False), ("3", False)])
+def test_address_space_that_is_only_reserved_is_not_memory(tmp_path, prot, refuse):
+    """CUDA reserves ranges far beyond any limit: without access, or (3) writable."""
+    ended = run(tmp_path, RESERVE.format(prot=prot), memory_mb=500.0, refuse_allocations=refuse)
+    assert (ended.code, ended.stopped_for) == (0, None)
+    assert (tmp_path / "log").read_text() == "reserved\n"
+    assert ended.peak_mb < 500
+
+
+def test_reserved_memory_counts_once_it_is_used(tmp_path):
+    fill = "for i in range(0, 700 * 2**20, 4096):\n    held[i] = 1\ntime.sleep(600)"
+    code = RESERVE.format(prot="3") + fill
+    ended = run(tmp_path, code, memory_mb=500.0, refuse_allocations=False)
+    assert ended.stopped_for == "memory"
 
 
 @pytest.mark.parametrize("detach", [True, False])

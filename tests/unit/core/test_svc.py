@@ -28,7 +28,7 @@ def problem():
 @pytest.mark.parametrize("weight", [1.0, 3.5])
 def test_objective_is_minimal(problem, weight):
     weights = LabelWeights(np.full(4, weight), np.ones(4))
-    model = get("LinearSVC", tol=1e-8).fit(problem, weights=weights)
+    model = get("LinearSVC", tol=1e-8).fit(problem, hooks=[weights])
     X = as_unit_rows(problem.inputs.bow).toarray().astype(np.float64)
     for label in range(4):
         y = np.where(problem.labels[:, [label]].toarray().ravel() > 0, 1.0, -1.0)
@@ -43,7 +43,7 @@ def test_weight_two_equals_the_positives_twice(problem):
     rows = np.concatenate([np.arange(60), np.flatnonzero(positives)])
     doubled = get("LinearSVC", tol=1e-8).fit(problem.take(rows)).label_weights()[[1]]
     weighted = get("LinearSVC", tol=1e-8).fit(
-        problem, weights=LabelWeights(np.full(4, 2.0), np.ones(4))
+        problem, hooks=[LabelWeights(np.full(4, 2.0), np.ones(4))]
     )
     assert abs(weighted.label_weights()[[1]] - doubled).max() < 1e-4
 

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.papers.pw.improvement import relative_improvement
 from benchmarks.records.cells import CELL_COLUMNS
 from benchmarks.render.table import (
     Table,
-    relative_improvement,
     to_html,
     to_latex,
     to_markdown,

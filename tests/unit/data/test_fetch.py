@@ -2,100 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-import http.server
 import json
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from local_server import CONTENT, QUICK, SHA256, Handler, Server, running_server
 
 from benchmarks.data import fetch as fetching
 from benchmarks.data.cards import RemoteFile
 from benchmarks.data.errors import UnavailableError
 from benchmarks.data.fetch import Fetched, Patience, fetch, git_blob, record
 
-CONTENT = bytes(range(256)) * 3000
-SHA256 = hashlib.sha256(CONTENT).hexdigest()
-QUICK = Patience(attempts=4, first_wait_s=0.01, connect_s=2.0, read_s=2.0)
-
-Answer = Callable[["Handler", int], None]
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers by the script of the path asked for; remembers every request."""
-
-    protocol_version = "HTTP/1.1"
-    scripts: dict[str, Answer]
-    requests: list[tuple[str, str | None]]
-
-    def do_GET(self) -> None:
-        path = self.path.split("?")[0]
-        number = sum(asked == path for asked, _ in self.requests)
-        self.requests.append((path, self.headers.get("Range")))
-        self.close_connection = True
-        if path not in self.scripts:
-            self.answer(404, b"no such file", "text/plain")
-            return
-        self.scripts[path](self, number)
-
-    def answer(
-        self,
-        code: int,
-        body: bytes,
-        kind: str = "application/octet-stream",
-        *,
-        length: int | None = None,
-        headers: dict[str, str] | None = None,
-    ) -> None:
-        self.send_response(code)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body) if length is None else length))
-        for key, value in (headers or {}).items():
-            self.send_header(key, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def answer_range(self, *, cut: int | None = None) -> None:
-        """The content from where the client asks, with a tag; cut short after so many bytes."""
-        tag = {"ETag": '"v1"'}
-        asked = self.headers.get("Range")
-        start = int(asked.removeprefix("bytes=").rstrip("-")) if asked else 0
-        body = CONTENT[start:]
-        if asked:
-            tag["Content-Range"] = f"bytes {start}-{len(CONTENT) - 1}/{len(CONTENT)}"
-        shown = body if cut is None else body[:cut]
-        self.answer(206 if asked else 200, shown, length=len(body), headers=tag)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-class Server:
-    """The address of a running server, and its handler's script."""
-
-    def __init__(self, url: str, handler: type[Handler]) -> None:
-        self.url = url
-        self.handler = handler
-
-    def serve(self, path: str, answer: Answer) -> str:
-        self.handler.scripts[path] = answer
-        return self.url + path
-
-    def ranges(self, path: str) -> list[str | None]:
-        return [asked for name, asked in self.handler.requests if name == path]
-
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    handler = type("OwnHandler", (Handler,), {"scripts": {}, "requests": []})
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
-        thread = threading.Thread(target=running.serve_forever, args=(0.01,))
-        thread.start()
-        yield Server(f"http://127.0.0.1:{running.server_address[1]}", handler)
-        running.shutdown()
-        thread.join()
+    with running_server() as running:
+        yield running
 
 
 def wanted(*origins: str, known: bool = True, size: bool = True) -> RemoteFile:
@@ -189,6 +112,24 @@ def test_errors_that_pass_are_waited_out(server: Server, tmp_path: Path) -> None
 
     url = server.serve("/data.bin", recovering)
     assert_whole(fetch(wanted(url), tmp_path, patience=QUICK), tmp_path)
+
+
+@pytest.mark.parametrize("code", [204, 304, 206])
+def test_answers_without_the_file(server: Server, tmp_path: Path, code: int) -> None:
+    """Nothing, nothing new, or a part that nobody asked for: the next source is tried."""
+    body = CONTENT if code == 206 else b""
+    odd = server.serve("/odd", lambda h, _: h.answer(code, body))
+    good = server.serve("/data.bin", lambda h, _: h.answer_range())
+    fetched = fetch(wanted(odd, good, known=False, size=False), tmp_path, patience=QUICK)
+    assert fetched.origin == good
+
+
+def test_redirects_without_end(server: Server, tmp_path: Path) -> None:
+    loop = server.serve("/loop", lambda h, _: h.answer(302, b"", headers={"Location": "/loop"}))
+    good = server.serve("/data.bin", lambda h, _: h.answer_range())
+    assert fetch(wanted(loop, good), tmp_path, patience=QUICK).origin == good
+    with pytest.raises(UnavailableError, match="maximum allowed redirects"):
+        fetch(wanted(loop), tmp_path / "other", patience=QUICK)
 
 
 def test_errors_that_stay_end_clearly(server: Server, tmp_path: Path) -> None:
@@ -301,6 +242,20 @@ def test_unknown_checksum_is_recorded_and_holds(server: Server, tmp_path: Path) 
     server.serve("/data.bin", lambda h, _: h.answer(200, CONTENT[::-1]))
     with pytest.raises(UnavailableError, match="differs from the file first used"):
         fetch(file, tmp_path, patience=QUICK)
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"[1]", b"\xff\xfe", b'{"data.bin": 3}'])
+def test_damaged_notes_are_begun_afresh(server: Server, tmp_path: Path, damage: bytes) -> None:
+    url = server.serve("/data.bin", lambda h, _: h.answer_range())
+    (tmp_path / "checksums.json").write_bytes(damage)
+    (tmp_path / ".data.bin.part.json").write_bytes(damage)
+    (tmp_path / ".data.bin.part").write_bytes(b"of something else")
+    file = wanted(url, known=False)
+    fetched = fetch(file, tmp_path, patience=QUICK)
+    assert fetched.path.read_bytes() == CONTENT
+    record(file, fetched, tmp_path)
+    kept = json.loads((tmp_path / "checksums.json").read_text())
+    assert kept["data.bin"]["sha256"] == SHA256
 
 
 def test_other_checksums(tmp_path: Path) -> None:

@@ -401,6 +401,19 @@ def test_missing_user_file_is_named() -> None:
         load("mine", cards={"mine": card})
 
 
+def test_documents_of_one_split_in_several_files() -> None:
+    for name, label in (("one", "x"), ("two", "y"), ("test", "x")):
+        write_jsonl(f"{name}.json", [{"doc_token": ["Some", "words", name], "doc_label": [label]}])
+    options = {"text_fields": ["doc_token"], "label_field": "doc_label", "tokenised": True}
+    card = {"format": "jsonl", "train": ["one.json", "two.json"], "test": "test.json"}
+    train, test = load("mine", cards={"mine": card | {"options": options}})
+    assert train.labels.toarray().tolist() == [[1, 0], [0, 1]]
+    assert train.inputs.tokens is not None
+    words = [[train.inputs.tokens.vocabulary[i] for i in ids] for ids in train.inputs.tokens]
+    assert words == [["Some", "words", "one"], ["Some", "words", "two"]]
+    assert len(test) == 1
+
+
 SIX = (
     "EURLex-4K",
     "AmazonCat-13K",
@@ -415,7 +428,7 @@ def test_every_card_is_complete() -> None:
     cards = all_cards()
     assert set(SIX) <= set(cards)
     for name, card in cards.items():
-        assert card.sources or card.unavailable, name
+        assert card.sources or card.unavailable or card.encoder, name
         assert {"title", "licence", "citation"} <= set(card.facts), name
         assert card.counts or card.kind == "files", name
         assert card.subset_of is None or card.subset_of in cards, name

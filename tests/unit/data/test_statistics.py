@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,38 +10,43 @@ import pytest
 from scipy import sparse
 
 from benchmarks.data.prepare import ensure
+from benchmarks.data.prepared import FORMAT
 from benchmarks.data.split import Inputs, Split
-from benchmarks.papers import dataset_counts as dataset_tables
-from benchmarks.papers.dataset_counts import AGREES, CUT, DIFFERS, UNKNOWN, compare, judge
-from benchmarks.render import label_distributions as dataset_figures
+from benchmarks.papers.artefacts import all_artefacts, write_artefacts
+from benchmarks.papers.dataset_counts import CUT, compare, judge, table
+from benchmarks.papers.httn import artefacts as httn
+from benchmarks.papers.pw import artefacts as pw
+from benchmarks.papers.spec import load_paper, load_papers
+from benchmarks.papers.verdicts import NOT_RUN, OUTSIDE, REPRODUCED
+from benchmarks.records.results import Results
 
 
 @pytest.mark.parametrize(
-    ("printed", "value", "verdict"),
+    ("printed", "value", "verdict", "remark"),
     [
-        ("15539", 15539, AGREES),
-        ("5.31", 5.3112, AGREES),
-        ("5.3", 5.3499, AGREES),
-        ("448.5", 448.57, CUT),
-        ("448.6", 448.57, AGREES),
-        ("12920", 15539, DIFFERS),
-        ("0.5", 0.5, AGREES),
-        ("3.18", None, UNKNOWN),
+        ("15539", 15539, REPRODUCED, ""),
+        ("5.31", 5.3112, REPRODUCED, ""),
+        ("5.3", 5.3499, REPRODUCED, ""),
+        ("448.5", 448.57, REPRODUCED, CUT),
+        ("448.6", 448.57, REPRODUCED, ""),
+        ("12920", 15539, OUTSIDE, ""),
+        ("0.5", 0.5, REPRODUCED, ""),
+        ("3.18", None, NOT_RUN, "not known here"),
     ],
 )
 def test_printed_values_are_judged_at_their_own_precision(
-    printed: str, value: float | None, verdict: str
+    printed: str, value: float | None, verdict: str, remark: str
 ) -> None:
-    assert judge(printed, value) == verdict
+    assert judge(printed, value) == (verdict, remark)
 
 
 def test_known_slips_of_the_papers_are_found_and_explained(tmp_path: Path) -> None:
     """From the cards alone, no data at hand."""
 
     def explained(paper: str, dataset: str, quantity: str) -> str:
-        frame = compare(paper, tmp_path)
+        frame = compare(load_paper(paper), tmp_path)
         row = frame[(frame["dataset"] == dataset) & (frame["quantity"] == quantity)].iloc[0]
-        assert row["verdict"] == DIFFERS
+        assert row["verdict"] == OUTSIDE
         return str(row["explanation"])
 
     assert "is Delicious's" in explained("glas", "EURLEX-4K", "n_train")
@@ -51,12 +57,30 @@ def test_known_slips_of_the_papers_are_found_and_explained(tmp_path: Path) -> No
 
 
 def test_every_printed_value_is_in_the_comparison(tmp_path: Path) -> None:
-    for paper, name in dataset_tables.TABLES.items():
-        path = dataset_tables.PAPERS / paper / "published" / name
-        assert len(compare(paper, tmp_path)) == len(path.read_text().splitlines()) - 1
-    frame = compare("httn", tmp_path)
+    lines = {"pw": 48, "ranknet_taug": 24, "tailmix": 18, "glas": 36, "httn": 24}
+    for paper in load_papers():
+        assert len(compare(paper, tmp_path)) == lines[paper.id]
+    frame = compare(load_paper("httn"), tmp_path)
     row = frame[(frame["dataset"] == "RCV1") & (frame["quantity"] == "documents_per_label")]
     assert "its own N x labels/document / L is 714.70" in row.iloc[0]["explanation"]
+
+
+def test_prepared_data_outweigh_the_card(tmp_path: Path) -> None:
+    folder = tmp_path / "EURLex-4K"
+    folder.mkdir()
+    facts = {"format": FORMAT, "n_train": 15539, "n_test": 1, "labels_per_document": 5.39}
+    (folder / "meta.json").write_text(json.dumps(facts))
+    made = table(load_paper("pw"), tmp_path)
+    assert made.caption.startswith("PW Table 2: ")
+    rows = made.frame[made.frame["dataset"] == "EURLex-4K"].set_index("quantity")
+    found = rows[["found", "from", "verdict", "explanation"]]
+    assert found.loc["n_train"].tolist() == ["15539", "data", REPRODUCED, ""]
+    assert found.loc["n_test"].tolist() == ["1", "data", OUTSIDE, ""]
+    assert found.loc["labels_per_document"].tolist() == ["5.39", "data", REPRODUCED, CUT]
+    assert found.loc["n_labels"].tolist() == ["3993", "card", REPRODUCED, ""]
+    assert {(row, "printed") for row in np.flatnonzero(made.frame["verdict"] == OUTSIDE)} == {
+        cell for cell in made.bold if cell[1] == "printed"
+    }
 
 
 def make_split(labels: np.ndarray) -> Split:
@@ -68,19 +92,17 @@ def make_split(labels: np.ndarray) -> Split:
 def test_label_correlation_is_numpys() -> None:
     dense = np.random.default_rng(0).random((60, 7)) < np.linspace(0.1, 0.6, 7)
     order = np.argsort(-dense.sum(axis=0), kind="stable")
-    ours = dataset_figures.label_correlation(sparse.csr_matrix(dense, dtype=np.float32), order)
+    ours = httn.label_correlation(sparse.csr_matrix(dense, dtype=np.float32), order)
     expected = np.corrcoef(dense[:, order].T)
     off = ~np.eye(7, dtype=bool)
     np.testing.assert_allclose(ours[off], expected[off], atol=1e-12)
 
 
 def test_grouped_correlation_is_the_mean_over_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dataset_figures, "HEATMAP_LABELS", 5)
-    monkeypatch.setattr(dataset_figures, "HEATMAP_GROUPS", 3)
+    monkeypatch.setattr(httn, "HEATMAP_LABELS", 5)
+    monkeypatch.setattr(httn, "HEATMAP_GROUPS", 3)
     dense = np.random.default_rng(1).random((50, 9)) < 0.4
-    ours = dataset_figures.label_correlation(
-        sparse.csr_matrix(dense, dtype=np.float32), np.arange(9)
-    )
+    ours = httn.label_correlation(sparse.csr_matrix(dense, dtype=np.float32), np.arange(9))
     full = np.corrcoef(dense.T)
     np.fill_diagonal(full, np.nan)
     expected = [
@@ -91,32 +113,32 @@ def test_grouped_correlation_is_the_mean_over_pairs(monkeypatch: pytest.MonkeyPa
 
 def test_power_law_is_recovered() -> None:
     counts = np.round(1e6 * np.arange(1, 2001) ** -0.8)
-    scale, beta = dataset_figures.power_law(counts)
+    scale, beta = pw.power_law(counts)
     assert beta == pytest.approx(0.8, abs=1e-3)
     assert scale == pytest.approx(1e6, rel=1e-2)
 
 
-def test_all_tables_and_figures_are_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("prepared", [(), ("tiny-bow",)])
+def test_what_needs_only_data_is_drawn_from_any_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepared: tuple[str, ...]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="no dataset is prepared"):
-        dataset_figures.write_all("results/data", "figures")
-    ensure("tiny-bow")
-    dataset_tables.write_all("results/data", "results/tables")
-    assert dataset_figures.write_all("results/data", "figures") == ["tiny-bow"]
-    stems = ("label_frequencies", "label_distributions", "inverse_propensities")
-    for stem in stems:
-        for suffix in ("svg", "png", "csv"):
-            assert Path(f"figures/{stem}.{suffix}").stat().st_size > 500
+    for name in prepared:
+        ensure(name)
+    results = Results("results")
+    for declared in all_artefacts().values():
+        wanted = [artefact for artefact in declared if not artefact.needs_cells]
+        write_artefacts(wanted, results)
+        assert all(Path(path).stat().st_size for artefact in wanted for path in artefact.files)
+    for figure in ("label_frequencies", "label_distributions", "inverse_propensities"):
+        rows = Path(f"figures/{figure}.csv").read_text().splitlines()[1:]
+        assert {row.partition(",")[0] for row in rows} == set(prepared)
     overview = Path("results/tables/datasets.md").read_text()
-    assert "tiny-bow" in overview
-    for paper in dataset_tables.TABLES:
-        assert Path(f"results/tables/datasets_{paper}.html").exists()
+    assert ("tiny-bow" in overview) == bool(prepared)
 
 
 def test_frequencies_count_training_documents() -> None:
     split = make_split(np.array([[1, 1, 0], [1, 0, 0], [1, 1, 0]]))
-    data = dataset_figures.frequency_data({"x": split})
+    data = pw.frequency_data({"x": split})
     assert data["count"].tolist() == [3, 2], "a label without documents is not drawn"
     assert data["cumulative"].tolist() == [0.6, 1.0]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import tarfile
+import tempfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from benchmarks.data.unpack import UnpackError, unpack
 
@@ -50,41 +54,160 @@ def test_single_files(tmp_path: Path) -> None:
     assert (tmp_path / "out/plain.txt").read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize("name", ["../evil.txt", "a/../../evil.txt"])
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("../evil.txt", "leads out"),
+        ("a/../../evil.txt", "leads out"),
+        ("a/../evil.txt", "leads out"),
+        ("/evil.txt", "leads out"),
+        ("//evil.txt", "leads out"),
+        ("..\\evil.txt", "characters"),
+        ("C:\\evil.txt", "characters"),
+        ("evil\n.txt", "characters"),
+        ("evil\x1b[2J.txt", "characters"),
+        ("evil" * 70, "too long"),
+        ("evil/" * 300 + "x", "too long"),
+        (".", "in the way"),
+    ],
+)
 @pytest.mark.parametrize("suffix", ["zip", "tar.gz"])
-def test_paths_out_are_refused(tmp_path: Path, name: str, suffix: str) -> None:
+def test_names_that_are_refused(tmp_path: Path, name: str, why: str, suffix: str) -> None:
     make = make_zip if suffix == "zip" else make_tar
-    archive = make(tmp_path / f"bad.{suffix}", name)
-    with pytest.raises(UnpackError, match="refused"):
+    archive = make(tmp_path / f"bad.{suffix}", "first.txt", name)
+    before = outside(tmp_path)
+    with pytest.raises(UnpackError, match=f"refused, .* {why}"):
         unpack(archive, tmp_path / "deep" / "out")
-    assert not list(tmp_path.rglob("evil.txt"))
+    assert outside(tmp_path) == before
+    assert [p.name for p in (tmp_path / "deep/out").rglob("*")] == ["first.txt"]
 
 
-def test_absolute_paths_stay_inside(tmp_path: Path) -> None:
-    """tarfile's data filter takes the leading slash off; zip entries are refused."""
-    unpack(make_tar(tmp_path / "bad.tar", "/evil_absolute.txt"), tmp_path / "out")
-    assert (tmp_path / "out/evil_absolute.txt").exists()
-    with pytest.raises(UnpackError, match="refused"):
-        unpack(make_zip(tmp_path / "bad.zip", "/evil_absolute.txt"), tmp_path / "out2")
-    assert not Path("/evil_absolute.txt").exists()
+def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    gnu = tarfile.GNU_FORMAT
+    with tarfile.open(tmp_path / "bad.tar", "w", format=gnu, encoding="latin-1") as tar:
+        tar.addfile(tarfile.TarInfo("caf\xe9.txt"))
+    with pytest.raises(UnpackError, match="characters"):
+        unpack(tmp_path / "bad.tar", tmp_path / "out")
 
 
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
-def test_links_out_are_refused(tmp_path: Path, kind: bytes) -> None:
-    link = tarfile.TarInfo("link")
-    link.type = kind
-    link.linkname = "../../etc/passwd"
-    with pytest.raises(UnpackError, match="refused"):
-        unpack(make_tar(tmp_path / "bad.tar", link), tmp_path / "out")
+def test_dots_and_folders_are_harmless(tmp_path: Path) -> None:
+    folder = tarfile.TarInfo("./folder")
+    folder.type = tarfile.DIRTYPE
+    top = tarfile.TarInfo("./")
+    top.type = tarfile.DIRTYPE
+    unpack(make_tar(tmp_path / "a.tar", top, folder, "./folder/./file.txt"), tmp_path / "out")
+    assert (tmp_path / "out/folder/file.txt").read_bytes() == CONTENT
 
 
-def test_links_in_zip_are_refused(tmp_path: Path) -> None:
-    entry = zipfile.ZipInfo("link")
-    entry.external_attr = 0o120777 << 16
+@pytest.mark.parametrize("names", [("a", "a"), ("a", "a/b"), ("a/b", "a"), ("a/b", "./a//b")])
+@pytest.mark.parametrize("suffix", ["zip", "tar"])
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_nothing_is_written_twice(tmp_path: Path, names: tuple[str, str], suffix: str) -> None:
+    make = make_zip if suffix == "zip" else make_tar
+    with pytest.raises(UnpackError, match="in the way of another member"):
+        unpack(make(tmp_path / f"bad.{suffix}", *names), tmp_path / "out")
+
+
+def outside(folder: Path) -> dict[Path, bytes]:
+    """Every file below a folder that is not below ``deep/out``, with its content."""
+    return {
+        path: path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and "out" not in path.parts
+    }
+
+
+def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = kind, target
+    return member
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        (tarfile.SYMTYPE, "a link"),
+        (tarfile.LNKTYPE, "a link"),
+        (tarfile.CHRTYPE, "no regular file"),
+        (tarfile.BLKTYPE, "no regular file"),
+        (tarfile.FIFOTYPE, "no regular file"),
+    ],
+)
+@pytest.mark.parametrize("target", ["first.txt", "../../etc/passwd", "/etc/passwd"])
+def test_links_and_devices_are_refused(tmp_path: Path, kind: bytes, why: str, target: str) -> None:
+    """Links to what is inside the folder, too: datasets need none."""
+    archive = make_tar(tmp_path / "bad.tar", "first.txt", special("odd", kind, target))
+    with pytest.raises(UnpackError, match=f"refused, 'odd' is {why}"):
+        unpack(archive, tmp_path / "out")
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ["first.txt"]
+
+
+def test_a_chain_of_links_longer_than_a_path_may_be(tmp_path: Path) -> None:
+    """CVE-2025-4517: past PATH_MAX ``realpath`` stops resolving, and the data filter with it."""
+    victim = tmp_path / "victim.txt"
+    victim.write_text("untouched")
+    members: list[tarfile.TarInfo | str] = []
+    long, path = "d" * 247, ""
+    for letter in "abcdefghijklmnop":
+        members.append(special(path + long, tarfile.DIRTYPE))
+        members.append(special(path + letter, tarfile.SYMTYPE, long))
+        path += long + "/"
+    chain = "/".join("abcdefghijklmnop") + "/" + "l" * 254
+    members.append(special(chain, tarfile.SYMTYPE, "../" * 16))
+    members.append(special("escape", tarfile.SYMTYPE, chain + "/../../victim.txt"))
+    members.append(special("again", tarfile.LNKTYPE, "escape"))
+    members.append("again")
+    archive = make_tar(tmp_path / "bad.tar", *members)
+    with pytest.raises(UnpackError, match="refused, 'a' is a link"):
+        unpack(archive, tmp_path / "deep" / "out")
+    assert victim.read_text() == "untouched"
+    assert not any(path.is_symlink() for path in tmp_path.rglob("*"))
+
+
+@pytest.mark.parametrize(("mode", "why"), [(0o120777, "a link"), (0o010644, "no regular file")])
+def test_links_and_pipes_in_zip_are_refused(tmp_path: Path, mode: int, why: str) -> None:
+    entry = zipfile.ZipInfo("odd")
+    entry.external_attr = mode << 16
     with zipfile.ZipFile(tmp_path / "bad.zip", "w") as packed:
         packed.writestr(entry, "/etc/passwd")
-    with pytest.raises(UnpackError, match="is a link"):
+    with pytest.raises(UnpackError, match=f"is {why}"):
         unpack(tmp_path / "bad.zip", tmp_path / "out")
+
+
+@pytest.mark.parametrize("suffix", ["zip", "tar.gz"])
+def test_only_the_named_members_are_written(tmp_path: Path, suffix: str) -> None:
+    make = make_zip if suffix == "zip" else make_tar
+    archive = make(tmp_path / f"a.{suffix}", "setup.py", "data/one.txt", "data/two.txt")
+    unpack(archive, tmp_path / "out", members=["data/two.txt"])
+    assert [p.name for p in (tmp_path / "out").rglob("*.*")] == ["two.txt"]
+    with pytest.raises(UnpackError, match=r"has no member data/three\.txt"):
+        unpack(archive, tmp_path / "out2", members=["data/one.txt", "data/three.txt"])
+
+
+def test_a_sparse_file_counts_as_large_as_it_is(tmp_path: Path) -> None:
+    """A few bytes can stand for terabytes of zeros: refused before any is written."""
+    large = tarfile.TarInfo("large")
+    large.pax_headers = {"GNU.sparse.major": "0", "GNU.sparse.minor": "1",
+                         "GNU.sparse.map": "0,0", "GNU.sparse.size": str(1 << 42)}  # fmt: skip
+    with tarfile.open(tmp_path / "a.tar", "w", format=tarfile.PAX_FORMAT) as tar:
+        tar.addfile(large)
+    with pytest.raises(UnpackError, match="unpacks to more than"):
+        unpack(tmp_path / "a.tar", tmp_path / "out")
+    assert not (tmp_path / "out/large").exists()
+
+
+@given(position=st.integers(0, 2047), value=st.integers(0, 255))
+@settings(max_examples=60, deadline=None)
+def test_any_changed_byte_of_a_header_writes_nothing_outside(position: int, value: int) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        raw = bytearray(make_tar(folder / "a.tar", "x/one", "x/two").read_bytes())
+        raw[position % 512 + 512 * 11 * (position // 1024)] = value
+        (folder / "a.tar").write_bytes(raw)
+        before = outside(folder)
+        with contextlib.suppress(UnpackError):
+            unpack(folder / "a.tar", folder / "deep" / "out")
+        assert outside(folder) == before
 
 
 @pytest.mark.parametrize("name", ["a.tar.xz", "a.zip", "a.txt.gz"])
@@ -106,7 +229,7 @@ def test_damaged_archives(tmp_path: Path, name: str) -> None:
     else:
         (make_zip if name.endswith(".zip") else make_tar)(path, "one", "two")
     whole = path.read_bytes()
-    for content in (whole[: len(whole) // 2], b"<html>no archive</html>", b""):
+    for i, content in enumerate((whole[: len(whole) // 2], b"<html>no archive</html>", b"")):
         path.write_bytes(content)
         with pytest.raises(UnpackError, match="cut or damaged"):
-            unpack(path, tmp_path / "out")
+            unpack(path, tmp_path / f"out{i}")

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 sys.path.insert(0, str(Path(__file__).parent))
 import plain_xc
 
 from benchmarks.data import xc
 from benchmarks.data.errors import FormatError
-from benchmarks.data.xc import read_matrix, read_xc
+from benchmarks.data.xc import read_matrix, read_xc, write_xc
 
 GOOD = "3 10 5\n1,3 0:0.5 4:1e-2 9:3\n 2:1\n0 \n"
 
@@ -282,3 +283,25 @@ def test_fuzz_against_the_plain_reader(
             read_xc(path)
     else:
         assert_same(path, content)
+
+
+def test_what_is_written_is_read_back_bit_for_bit(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    bow = sparse.random(40, 9, 0.15, "csr", np.float32, rng)
+    labels = sparse.csr_matrix((rng.random((40, 5)) < 0.3).astype(np.float32))
+    lengths = np.diff(bow.indptr), np.diff(labels.indptr)
+    assert all((part == 0).any() for part in lengths), "rows without words, and without labels"
+    write_xc(tmp_path / "x.txt", bow, labels)
+    split = read_xc(tmp_path / "x.txt")
+    for read, written in ((split.inputs.bow, bow), (split.labels, labels)):
+        assert read.shape == written.shape
+        np.testing.assert_array_equal(read.toarray(), written.toarray())
+
+
+def test_numbers_of_any_length_are_read_whole(tmp_path: Path) -> None:
+    """Sixty zeros before the digits that matter, and an exponent after as many digits."""
+    path = tmp_path / "long.txt"
+    path.write_text(f"1 2 1\n0 0:0.{'0' * 70}1e72 1:{'1' * 70}e-69\n")
+    bow = read_xc(path).inputs.bow
+    assert bow is not None
+    assert bow.data.tolist() == [10.0, np.float32(float("1" * 70 + "e-69"))]

@@ -18,7 +18,7 @@ from scipy import sparse
 import methods.linear.dismec as dismec
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
-from methods.interface import LabelWeights
+from methods.hooks.loss_weights import LabelWeights
 from methods.linear.dismec import DiSMEC
 from methods.linear.model import SparseLinearModel
 from methods.linear.topk import make_strips, top_labels
@@ -45,13 +45,13 @@ def test_one_thread_two_threads_three_shards(monkeypatch: pytest.MonkeyPatch) ->
     train = make_split()
     rng = np.random.default_rng(1)
     weights = LabelWeights(rng.uniform(1, 9, 23), np.ones(23))
-    one = DiSMEC().fit(train, threads=1, weights=weights)
-    assert_same(one, DiSMEC().fit(train, threads=2, weights=weights))
-    shards = [DiSMEC().fit(train, shard=(i, 3), weights=weights) for i in range(3)]
+    one = DiSMEC().fit(train, threads=1, hooks=[weights])
+    assert_same(one, DiSMEC().fit(train, threads=2, hooks=[weights]))
+    shards = [DiSMEC().fit(train, shard=(i, 3), hooks=[weights]) for i in range(3)]
     assert sum(int(s.trained.sum()) for s in shards) == 22
     assert_same(one, SparseLinearModel.merge(shards))
     monkeypatch.setattr(dismec, "LABELS_AT_ONCE", 4)
-    assert_same(one, DiSMEC().fit(train, threads=2, weights=weights))
+    assert_same(one, DiSMEC().fit(train, threads=2, hooks=[weights]))
 
 
 def test_weights_below_the_threshold_are_dropped_and_rows_scaled() -> None:

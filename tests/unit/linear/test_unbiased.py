@@ -8,9 +8,10 @@ from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation import losses
+from benchmarks.papers.pw.artefacts import loss_curves, loss_functions
+from benchmarks.records.results import Results
 from methods.interface import FitContext, Method, Model
 from methods.linear.dismec import DiSMEC
-from methods.linear.loss_figure import draw, loss_curves
 from methods.linear.model import SparseLinearModel
 from methods.linear.solver import objective
 from methods.variants.unbiased import Unbiased, objective_and_gradient
@@ -94,7 +95,7 @@ def test_fits_dismec_only() -> None:
     class Other(Method):
         name = "Other"
 
-        def _fit(self, train: Split, context: FitContext) -> Model:
+        def fit_in(self, train: Split, context: FitContext) -> Model:
             raise NotImplementedError
 
     assert "Other has another" in (Unbiased().misfit(Other()) or "")
@@ -111,5 +112,6 @@ def test_loss_figure_at_half_propensity() -> None:
     assert at[2.0]["hinge unbiased"] == pytest.approx(-3.0)
     assert at[-2.0]["hinge unbiased"] == pytest.approx(6.0)
     assert at[-1.0]["hinge surrogate"] == pytest.approx(6.0)
-    drawn = {line.get_label(): line for line in draw(loss_curves(0.5)).axes[0].get_lines()}
+    figure = loss_functions(Results(), 0.5).drawing
+    drawn = {line.get_label(): line for line in figure.axes[0].get_lines()}
     np.testing.assert_array_equal(drawn["hinge unbiased"].get_ydata(), curves["hinge unbiased"])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics import f1_score
 
+from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.bins import DECILES, PARTS, frequency_bins
 from benchmarks.evaluation.conventions import CONVENTIONS
 from benchmarks.evaluation.metrics import Evaluation, evaluate, label_counts, score
@@ -319,3 +320,12 @@ def test_bad_input_is_named(change, message):
             ks=given_["ks"],
             convention=given_["convention"],
         )
+
+
+@pytest.mark.parametrize("meta", [{}, {"A": 0.6, "B": 2.6}])
+def test_a_split_knows_its_inverse_propensities(meta):
+    truth = [[1, 0, 1], [1, 0, 0], [0, 0, 0], [1, 0, 1]]
+    train = Split(Inputs(texts=["a", "b", "c", "d"]), csr(truth), meta)
+    A, B = meta.get("A", 0.55), meta.get("B", 1.5)
+    expected = dense_metrics.weights(truth, A, B, drop_empty=False)
+    assert train.inverse_propensity() == pytest.approx(expected)

@@ -9,9 +9,10 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.papers.audit.page import audit, render_page, write_audit
-from benchmarks.papers.audit.within import OK, dcg_range, discount_sum
+from benchmarks.papers.audit.within import dcg_range, discount_sum
 from benchmarks.papers.printed import Interval, exactly
 from benchmarks.papers.spec import load_papers
+from benchmarks.papers.verdicts import OK
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,7 @@ FINDINGS = {
     "RankNet: swapped averages": (
         "ranknet_taug", "1", "Amazon-670K", "points per label", "does not follow", "swapped",
     ),
-    "RankNet: bag-of-words figures passed as dense": (
+    "RankNet: bag-of-words values passed as dense": (
         "ranknet_taug", "2, 4", "AmazonCat-13K, Bonsai, RankNet", "other features", "odd", "dense",
     ),
     "TailMix: ensemble and single model mixed": (
@@ -95,7 +96,7 @@ FINDINGS = {
         "tailmix", "3", "sec 4.2", "claim faster-eurlex", "note",
         "LaRoBERTa rows: holds .* AttentionXML rows: does not hold",
     ),
-    "TailMix: one run, two figures": (
+    "TailMix: one run, two values": (
         "tailmix", "2, 3", "EURLex-4K, LaRoBERTa, TailMix, PSP@5", "one run", "disagrees",
         r"51\.33",
     ),
@@ -147,7 +148,7 @@ def test_the_audit_finds(found, name):
     assert len(hit), rows[["verdict", "message"]].to_string()
 
 
-def test_sound_figures_pass(found):
+def test_sound_values_pass(found):
     """An audit that flags everything finds nothing."""
     assert (found.verdict == OK).mean() > 0.9
     summaries = found[found.check == "mean relative change (eq. 30)"]
@@ -161,17 +162,17 @@ def test_a_paper_without_its_fault_has_no_finding():
     """Put a possible nDCG in place of the pasted one: the finding and the summary's go."""
     papers = load_papers()
     pw = papers[0]
-    figures = pw.figures.copy()
+    entries = pw.values.copy()
     place = (
-        (figures.table == "3")
-        & (figures.dataset == "Wikipedia-500K")
-        & (figures.variant == "Original")
+        (entries.table == "3")
+        & (entries.dataset == "Wikipedia-500K")
+        & (entries.variant == "Original")
     )
     for metric, value in (("nDCG@3", 61.9), ("nDCG@5", 60.2)):
-        row = place & (figures.metric == metric)
+        row = place & (entries.metric == metric)
         assert row.sum() == 1
-        figures.loc[row, ["value", "low", "high"]] = f"{value}", value - 0.05, value + 0.05
-    found = audit([replace(pw, figures=figures), *papers[1:]])
+        entries.loc[row, ["value", "low", "high"]] = f"{value}", value - 0.05, value + 0.05
+    found = audit([replace(pw, values=entries), *papers[1:]])
     mine = found[(found.paper == "pw") & found["where"].str.startswith("Wikipedia-500K")]
     assert not (mine.verdict == "impossible").any()
     assert not mine.check.str.contains("faulty base row").any()

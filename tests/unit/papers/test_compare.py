@@ -11,10 +11,12 @@ import pytest
 from benchmarks.evaluation.conventions import CONVENTIONS, interchangeable
 from benchmarks.evaluation.metrics import Evaluation
 from benchmarks.evaluation.statistics import SUMMARY_METRICS, mean_relative_change
-from benchmarks.papers.compare import OUTCOMES, compare, tally
+from benchmarks.papers.compare import compare, tally
 from benchmarks.papers.compare_page import render_comparison, write_comparison
-from benchmarks.papers.spec import PAPERS, load_paper
-from benchmarks.records.lookup import MissingError, Ours
+from benchmarks.papers.measurements import Measurements, MissingError
+from benchmarks.papers.spec import load_paper, paper_folders
+from benchmarks.papers.verdicts import OUTCOMES
+from benchmarks.records.cell import Cell, Setup
 
 METRICS = [f"{m}@{k}" for m in ("P", "nDCG", "PSP", "PSnDCG") for k in (1, 3, 5)]
 N = 400
@@ -52,29 +54,29 @@ def published(paper, table, dataset, base, variant):
 def run_of(*cells):
     """Frame and instances of cells given as (dataset, base, variant, values)."""
     frames = [cell_rows(*cell) for cell in cells]
-    store = {(d, b, v, 0): evaluation(values) for d, b, v, values in cells}
-    return pd.concat(frames, ignore_index=True), lambda *key: store.get(key)
+    store = {Cell(d, b, v, 0): evaluation(values) for d, b, v, values in cells}
+    return pd.concat(frames, ignore_index=True), store.get
 
 
-def nothing(*key):
+def nothing(cell):
     return None
 
 
 EMPTY = cell_rows("demo-bow", "DiSMEC", "plain", {"P@1": 50.0})
 
 
-@pytest.mark.parametrize("paper", PAPERS)
-def test_every_figure_and_claim_has_a_verdict_whatever_ran(paper):
+@pytest.mark.parametrize("paper", paper_folders())
+def test_every_value_and_claim_has_a_verdict_whatever_ran(paper):
     frame = compare(paper, EMPTY, nothing)
     loaded = load_paper(paper)
-    assert (frame.kind == "figure").sum() == len(loaded.figures)
+    assert (frame.kind == "value").sum() == len(loaded.values)
     assert (frame.kind == "claim").sum() == len(loaded.claims)
     assert set(frame.outcome) <= {"not run", "not applicable"}
     assert (frame.reason.str.len() > 5).all()
     assert frame.verdict.str.match(r"(not run|not applicable): .+").all()
 
 
-def test_a_run_that_gives_the_printed_figures_reproduces_them():
+def test_a_run_that_gives_the_printed_values_reproduces_them():
     cells = [
         ("EURLex-4K", "Bonsai", "plain", published("ranknet_taug", "5", "EUR-Lex", "Bonsai", "base")
          | published("ranknet_taug", "2", "EUR-Lex", "Bonsai", "w/o RankNet")),
@@ -90,7 +92,7 @@ def test_a_run_that_gives_the_printed_figures_reproduces_them():
     assert set(mine.loc[mine.our_metric != "n_train", "outcome"]) == {"reproduced"}
     assert len(mine) == 24  # 6 values, 6 deltas, 2 averages, 2 x 5 vanilla values
     claim = frame[frame.metric == "ranknet-bonsai-eurlex"].iloc[0]
-    assert claim.outcome == "reproduced"
+    assert claim.outcome == "holds"
     change = mine[(mine.table == "5") & (mine.variant == "RankNet") & (mine.metric == "P@1")].iloc[
         0
     ]
@@ -128,7 +130,7 @@ def test_the_tolerance_is_the_largest_of_three():
     cells = cell_rows("EURLex-4K", "Bonsai", "plain", values)
     wide = evaluation(values)
     wide.numerators["PSP@1"] = wide.numerators["PSP@1"] + 20 * (wide.numerators["P@1"] - 0.5)
-    frame = compare("ranknet_taug", cells, lambda *key: wide)
+    frame = compare("ranknet_taug", cells, lambda cell: wide)
     row = frame[(frame.table == "2") & (frame.base == "Bonsai") & (frame.metric == "PSP@1")].iloc[0]
     assert row.tolerance_from == "interval"
     assert row.tolerance == pytest.approx((row.ours_high - row.ours_low) / 2)
@@ -153,19 +155,24 @@ def test_a_change_needs_a_common_seed_and_equal_terms():
     one = cell_rows("D", "B", "plain", {"P@1": 50.0}, seed=0)
     two = cell_rows("D", "B", "PW", {"P@1": 60.0}, seed=1)
     with pytest.raises(MissingError, match="no seed in common"):
-        Ours(pd.concat([one, two]), nothing).change(
-            ("D", "B", "plain"), ("D", "B", "PW"), "P@1", "xc-matlab", relative=True
+        Measurements(pd.concat([one, two]), nothing).change(
+            Setup("D", "B", "plain"), Setup("D", "B", "PW"), "P@1", "xc-matlab", relative=True
         )
     two = two.assign(seed=0)
     runs = pd.DataFrame(
         {"dataset": "D", "base": "B", "variant": ["plain", "PW"], "seed": 0, "data": ["x", "y"]}
     )
     with pytest.raises(MissingError, match="same data and budget"):
-        Ours(pd.concat([one, two]), nothing, runs).change(
-            ("D", "B", "plain"), ("D", "B", "PW"), "P@1", "xc-matlab", relative=True
+        Measurements(pd.concat([one, two]), nothing, runs).change(
+            Setup("D", "B", "plain"), Setup("D", "B", "PW"), "P@1", "xc-matlab", relative=True
         )
-    fair = Ours(pd.concat([one, two]), nothing, runs.assign(data="x")).change(
-        ("D", "B", "plain"), ("D", "B", "PW"), "P@1", "xc-matlab", relative=True
+    runs = runs.assign(data="x", device=["cpu", "cuda"])
+    with pytest.raises(MissingError, match=r"they differ in device \(cpu, cuda\)"):
+        Measurements(pd.concat([one, two]), nothing, runs).change(
+            Setup("D", "B", "plain"), Setup("D", "B", "PW"), "P@1", "xc-matlab", relative=True
+        )
+    fair = Measurements(pd.concat([one, two]), nothing, runs.assign(device="cpu")).change(
+        Setup("D", "B", "plain"), Setup("D", "B", "PW"), "P@1", "xc-matlab", relative=True
     )
     assert fair.value == pytest.approx(20.0)
 
@@ -173,7 +180,7 @@ def test_a_change_needs_a_common_seed_and_equal_terms():
 def outcome_for(cells, base="Bonsai", metric="PSP@1"):
     paper = load_paper("ranknet_taug")
     one = paper.select(["2", "EUR-Lex", base, "w/o RankNet", metric])
-    return compare(replace(paper, figures=one, claims=[]), cells, nothing).iloc[0]
+    return compare(replace(paper, values=one, claims=[]), cells, nothing).iloc[0]
 
 
 def test_reasons():
@@ -198,6 +205,11 @@ def test_reasons():
     assert outcome_for(same).outcome == "reproduced"
     dense = compare("ranknet_taug", same, nothing)
     assert dense[dense.table == "3"].reason.str.contains("dense embeddings").any()
+    rival = dense[(dense.table == "4") & (dense.base == "ProXML")]
+    assert rival.verdict.str.match("not run: ProXML: .* this project does not run it").all()
+    built = cell_rows("EURLex-4K", "ProXML", "plain", {"PSP@1": 45.2})  # a user's own, say
+    ran = compare("ranknet_taug", built, nothing)
+    assert (ran[(ran.table == "4") & (ran.base == "ProXML")].outcome == "reproduced").sum() == 1
 
 
 def test_conventions_that_mean_the_same():
@@ -212,11 +224,21 @@ def test_conventions_that_mean_the_same():
 
 def test_dataset_counts_are_compared_with_the_preparation():
     meta = {"n_train": 15539, "n_test": 3808, "n_labels": 3993}
+    meta |= {"documents_per_label": 25.73, "labels_per_document": 5.39}
     frame = compare("pw", EMPTY, nothing, facts=lambda d: meta if d == "EURLex-4K" else None)
     rows = frame[(frame.table == "2") & (frame.dataset == "EURLex-4K")].set_index("metric")
     assert rows.loc["n_train", "outcome"] == "reproduced"
     assert rows.loc["n_test", "outcome"] == "outside tolerance"
-    assert rows.loc["APpL", "outcome"] == "not applicable"
+    assert (
+        rows.loc["n_features", "verdict"] == "not run: n_features is not counted in our preparation"
+    )
+    assert (rows.loc["APpL", "printed"], rows.loc["ALpP", "printed"]) == ("25.7", "5.3")
+    assert rows.loc["APpL", ["outcome", "reason"]].tolist() == [
+        "reproduced",
+        "counted in our preparation",
+    ]
+    assert rows.loc["ALpP", "outcome"] == "reproduced"
+    assert rows.loc["ALpP", "reason"].endswith("; cut, not rounded")
 
 
 def test_claims_on_ours():
@@ -230,9 +252,27 @@ def test_claims_on_ours():
     frame, instances = run_of(*cells)
     result = compare("pw", frame.assign(convention="dismec-java"), instances, resamples=50)
     claims = result[result.kind == "claim"].set_index("metric")
-    assert claims.loc["dismec-pw-ps-least", "outcome"] == "reproduced"  # 4.0 for 3.9
+    assert claims.loc["dismec-pw-ps-least", "outcome"] == "holds"  # 4.0 for 3.9
     assert claims.loc["dismec-pw-vanilla-least", "outcome"] == "contradicted"  # +4 for -1.5
+    assert claims.loc["dismec-pw-vanilla-most", "outcome"] == "contradicted"  # +11.5 for +16.75
+    assert claims.loc["dismec-pw-vanilla-most", "reason"].endswith("the amount is not")
     assert claims.loc["dismec-pwcb-ps-least", "outcome"] == "not run"
+
+
+@pytest.mark.parametrize(
+    ("change", "outcome"), [(0.2, "holds"), (-0.2, "undecided"), (-9.0, "contradicted")]
+)
+def test_a_failed_inequality_is_undecided_while_the_intervals_meet(change, outcome):
+    """Ours are 40 and 40 + change, each known to about half a point."""
+    paper = load_paper("pw")
+    claim = next(c for c in paper.claims if c["id"] == "attentionxml-pwcb-amazon-psp1")
+    frame, instances = run_of(
+        ("Amazon-670K-text", "AttentionXML", "plain", {"PSP@1": 40.0}),
+        ("Amazon-670K-text", "AttentionXML", "PW-cb", {"PSP@1": 40.0 + change}),
+    )
+    frame = frame.assign(convention="attentionxml")
+    result = compare(replace(paper, claims=[claim]), frame, instances, resamples=100)
+    assert result[result.kind == "claim"].iloc[0].outcome == outcome
 
 
 def test_tally_and_page(tmp_path):
@@ -242,11 +282,11 @@ def test_tally_and_page(tmp_path):
         "ranknet_taug", cells, instances, tmp_path / "c.csv", tmp_path / "c.html"
     )
     counts = tally({"ranknet_taug": frame}).set_index("kind")
-    assert counts.loc["figure", "printed"] == 477
-    assert counts.loc["figure", "measured"] == 6
-    assert counts.loc["figure", "in words"].startswith("6 of 6 measured figures reproduced")
-    assert counts.loc["figure", list(OUTCOMES)].sum() == 477
+    assert counts.loc["value", "printed"] == 477
+    assert counts.loc["value", "measured"] == 6
+    assert counts.loc["value", "in words"].startswith("6 of 6 measured values reproduced")
+    assert counts.loc["value", list(OUTCOMES)].sum() == 477
     assert len(pd.read_csv(tmp_path / "c.csv")) == len(frame)
     page = (tmp_path / "c.html").read_text()
-    assert "6 of 6 measured figures reproduced; 6 of 168 measured" in page
+    assert "6 of 6 measured values reproduced; 6 of 168 measured" in page
     assert page == render_comparison(load_paper("ranknet_taug"), frame)

@@ -59,11 +59,11 @@ def test_napkinxc(tmp_path: Path) -> None:
 
 
 def test_weights_are_refused_by_name() -> None:
-    from methods.interface import LabelWeights
+    from methods.hooks.loss_weights import LabelWeights
     from methods.peers.napkinxc import NapkinXC
 
-    with pytest.raises(ValueError, match="napkinXC-BR does not take label weights"):
-        NapkinXC().fit(make_train(), weights=LabelWeights(np.ones(9), np.ones(9)))
+    with pytest.raises(ValueError, match="napkinXC-BR does not take loss weights"):
+        NapkinXC().fit(make_train(), hooks=[LabelWeights(np.ones(9), np.ones(9))])
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from scipy import sparse
 from benchmarks.data.split import Inputs, Split
 from methods import get
 from methods._kernels.random import stream
-from methods.interface import LabelWeights
+from methods.hooks.loss_weights import LabelWeights
 from methods.trees import search_index
 from methods.trees.leaf_search import PRUNED_K
 from methods.trees.parabel import Bonsai, LabelTreesModel, Parabel
@@ -206,7 +206,7 @@ def test_label_weights_act_at_the_leaves_only() -> None:
     method = Parabel(n_trees=1, max_leaf=4)
     weights = LabelWeights(np.full(train.n_labels, 5.0), np.ones(train.n_labels))
     plain = method.fit(train).forest
-    heavy = method.fit(train, weights=weights).forest
+    heavy = method.fit(train, hooks=[weights]).forest
 
     def rows(forest, leaf: bool):
         return [

@@ -11,10 +11,11 @@ from benchmarks.evaluation.propensity import inverse_propensity
 from benchmarks.evaluation.topk import TopK
 from methods import get
 from methods._kernels.random import stream
+from methods._kernels.topk import reordered
 from methods.interface import FitContext
 from methods.registry import MisfitError
 from methods.variants import ranknet_core as core
-from methods.variants.ranknet import NetworkModel, RankNet, SimpleModel, as_probability, reordered
+from methods.variants.ranknet import NetworkModel, RankNet, SimpleModel, as_probability
 from tests.unit.trees.test_label_trees import corpus
 
 pytestmark = pytest.mark.slow  # compiles the forests' kernels
@@ -175,7 +176,7 @@ def test_scores_to_learn_from_are_of_documents_the_base_did_not_see() -> None:
             return TopK.empty(len(inputs), k)
 
     class Base:
-        def _fit(self, split: Split, context: FitContext) -> Answer:
+        def fit_in(self, split: Split, context: FitContext) -> Answer:
             return Answer(set(split.inputs.bow.indices.tolist()))
 
     RankNet(n_folds=4).held_out(Base(), train, FitContext(seed=0))

@@ -11,9 +11,10 @@ from benchmarks.data import load
 from benchmarks.evaluation.metrics import score
 from benchmarks.evaluation.topk import TopK
 from methods import get
+from methods._kernels.topk import reordered
 from methods.interface import FitContext
 from methods.variants import ranknet_chosen
-from methods.variants.ranknet import NetworkModel, RankNet, reordered
+from methods.variants.ranknet import NetworkModel, RankNet
 from methods.variants.ranknet_chosen import GRID, UNTRAINED, RankNetChosen, settings
 
 pytestmark = pytest.mark.slow  # compiles the forests' kernels

@@ -96,9 +96,9 @@ class Recorder:
     def __getattr__(self, name):
         return getattr(self.base, name)
 
-    def _fit(self, train, context):
+    def fit_in(self, train, context):
         self.splits.append(train)
-        return self.base._fit(train, context)
+        return self.base.fit_in(train, context)
 
 
 def test_each_model_sees_its_labels_and_their_documents_and_copies_keep_labels() -> None:

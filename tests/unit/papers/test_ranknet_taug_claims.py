@@ -6,8 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.papers.artefacts import write_artefacts
 from benchmarks.papers.ranknet_taug import claims as judge
-from benchmarks.papers.ranknet_taug.page import has_data, sweep, tables, write_page
+from benchmarks.papers.ranknet_taug.artefacts import ARTEFACTS
+from benchmarks.papers.ranknet_taug.figures import swept_metrics
+from benchmarks.papers.ranknet_taug.tables import gains
+from benchmarks.papers.run_claims import about_changes, verdict
+from benchmarks.papers.verdicts import CONTRADICTED, HOLDS, NO_CHANGE, UNDECIDED
+from benchmarks.records.results import Results
+from benchmarks.render.report import has_rows
 
 SETTINGS = {
     "Taug-ds": {"n_aug": 4, "tau": 0.1},
@@ -62,32 +69,32 @@ def norms(by_variant) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("low", "high", "sign", "expected"),
     [
-        (0.1, 2.0, 1, judge.HOLDS),
-        (-2.0, -0.1, 1, judge.FAILS),
-        (-1.0, 1.0, 1, judge.OPEN),
-        (-2.0, -0.1, -1, judge.HOLDS),
-        (0.1, 2.0, -1, judge.FAILS),
-        (np.nan, 1.0, 1, judge.OPEN),
-        (0.0, 0.0, 1, judge.SAME),
-        (0.0, 1.0, 1, judge.OPEN),
+        (0.1, 2.0, 1, HOLDS),
+        (-2.0, -0.1, 1, CONTRADICTED),
+        (-1.0, 1.0, 1, UNDECIDED),
+        (-2.0, -0.1, -1, HOLDS),
+        (0.1, 2.0, -1, CONTRADICTED),
+        (np.nan, 1.0, 1, UNDECIDED),
+        (0.0, 0.0, 1, NO_CHANGE),
+        (0.0, 1.0, 1, UNDECIDED),
     ],
 )
 def test_a_verdict_needs_the_whole_interval(low, high, sign, expected) -> None:
-    assert judge.verdict(low, high, sign) == expected
+    assert verdict(low, high, sign) == expected
 
 
 def test_claims_about_metrics_take_their_own_sign() -> None:
     found = intervals(**{"PSP@1": (1.0, 3.0), "P@1": (1.0, 3.0), "nDCG@3": (1.0, 3.0)})
-    rows = judge.about_metrics(found)
-    assert [row["verdict"] for row in rows] == [judge.HOLDS, judge.FAILS]
+    rows = about_changes(found, judge.CHANGES)
+    assert [row["verdict"] for row in rows] == [HOLDS, CONTRADICTED]
     assert rows[0]["measured"] == "PSP@1 +2.00 [+1.00, +3.00]"
 
 
 @pytest.mark.parametrize(
     ("medians", "expected"),
     [
-        ({"none": 1.0, "Taug-ds": 2.0}, judge.HOLDS),
-        ({"none": 2.0, "Taug-ds": 1.0}, judge.FAILS),
+        ({"none": 1.0, "Taug-ds": 2.0}, HOLDS),
+        ({"none": 2.0, "Taug-ds": 1.0}, CONTRADICTED),
     ],
 )
 def test_norms_of_the_tail_alone_decide(medians, expected) -> None:
@@ -100,47 +107,45 @@ def test_norms_of_the_tail_alone_decide(medians, expected) -> None:
 
 
 def test_a_sweep_keeps_the_other_setting() -> None:
-    assert sorted(sweep(cells(), SETTINGS, "n_aug")["n_aug"].unique()) == [0, 4]
-    assert sorted(sweep(cells(), SETTINGS, "tau")["tau"].unique()) == [0.1, 0.5]
-    assert sweep(cells(), {"Taug-ds": SETTINGS["Taug-ds"]}, "tau").empty
-    assert sweep(cells(), {}, "tau").empty
+    assert sorted(swept_metrics(cells(), SETTINGS, "n_aug")["n_aug"].unique()) == [0, 4]
+    assert sorted(swept_metrics(cells(), SETTINGS, "tau")["tau"].unique()) == [0.1, 0.5]
+    assert swept_metrics(cells(), {"Taug-ds": SETTINGS["Taug-ds"]}, "tau").empty
+    assert swept_metrics(cells(), {}, "tau").empty
 
 
 def test_changes_are_printed_with_their_intervals() -> None:
-    table = tables(cells(), intervals(**{"PSP@1": (1.0, 3.0)}))["ranknet_taug_table2"]
+    table = gains(cells(), intervals(**{"PSP@1": (1.0, 3.0)}), "RankNet")
     assert table.printed(0, "+PSP@1") == "+2.00 [+1.00,\N{NO-BREAK SPACE}+3.00]"
     assert table.printed(0, "+PSP@3") == "+2.00"
 
 
 def test_settings_chosen_by_dataset_are_judged_apart() -> None:
     found = intervals(**{"PSP@1": (1.0, 3.0)}).assign(variant="RankNet-chosen")
-    (row,) = judge.about_metrics(found)
+    (row,) = about_changes(found, judge.CHANGES)
     assert row["claim"] == "RankNet raises PSP@k, its settings chosen here"
     renamed = cells().replace({"variant": {"RankNet": "RankNet-chosen"}})
-    made = tables(renamed, found)
-    assert made["ranknet_taug_table2"].frame.empty
-    assert made["ranknet_taug_table2_chosen"].printed(0, "+PSP@1").startswith("+2.00 [+1.00")
+    assert gains(renamed, found, "RankNet").frame.empty
+    assert gains(renamed, found, "RankNet-chosen").printed(0, "+PSP@1").startswith("+2.00 [+1.00")
 
 
 @pytest.mark.parametrize("run", ["whole", "empty"])
-def test_the_page_is_written_whatever_the_run_has(tmp_path, run) -> None:
-    measured, changes = cells(), intervals(**{"PSP@1": (1.0, 3.0)})
-    by_label = norms({"plain": 1.0, **dict.fromkeys(SETTINGS, 2.0)})
-    settings = SETTINGS
-    if run == "empty":
-        measured, changes, by_label, settings = measured[:0], changes[:0], by_label[:0], {}
-    for name, frame in {"cells": measured, "intervals": changes, "norms": by_label}.items():
-        frame.to_csv(tmp_path / f"{name}.csv", index=False)
-    np.savez(tmp_path / "predictions.npz", indices=np.arange(20, dtype=np.int32).reshape(4, 5))
-    write_page(
-        *(tmp_path / f"{name}.csv" for name in ("cells", "intervals", "norms")),
-        [("toy", "Bonsai", "plain")],
-        [tmp_path / "predictions.npz"],
-        settings,
-        tmp_path,
-        tmp_path,
+def test_every_artefact_is_written_whatever_the_run_has(tmp_path, monkeypatch, run) -> None:
+    monkeypatch.chdir(tmp_path)
+    results = Results(settings=SETTINGS)
+    results.cells, results.intervals = cells(), intervals(**{"PSP@1": (1.0, 3.0)})
+    results.norms = norms({"plain": 1.0, **dict.fromkeys(SETTINGS, 2.0)})
+    results.predicted = results.norms[["dataset", "base", "variant", "label"]].assign(
+        times=results.norms["label"]
     )
-    text = (tmp_path / "ranknet_taug.html").read_text()
-    assert ("No cell of this run" in text) == (run == "empty")
-    assert has_data(tmp_path / "ranknet_taug_figure2.svg") == (run == "whole")
-    assert (tmp_path / "ranknet_taug_table5.tex").exists()
+    if run == "empty":
+        results.settings = {}
+        for name in ("cells", "intervals", "norms", "predicted"):
+            setattr(results, name, getattr(results, name)[:0])
+    drawn = [artefact for artefact in ARTEFACTS if artefact.needs_cells]
+    write_artefacts(drawn, results, "page.html")
+    for artefact in drawn:
+        (table,) = (path for path in artefact.files if path.endswith(".csv"))
+        # Nothing was run with Taug's halves, or with settings chosen for the dataset.
+        whole = run == "whole" and "chosen" not in artefact.name
+        assert has_rows(tmp_path / table) == whole, artefact.name
+    assert ("RankNet raises PSP@k" in (tmp_path / "page.html").read_text()) == (run == "whole")

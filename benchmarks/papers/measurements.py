@@ -1,19 +1,20 @@
-"""Our side of a comparison: what a run measured for a cell, or why there is nothing.
+"""Our side of a comparison: what a run measured, or why there is nothing.
 
 Built on ``results/cells.csv`` (values, failures) and the cells' ``instance.npz`` (intervals and
 paired changes). A lookup either gives a :class:`Measured` or raises :class:`MissingError` with a
-verdict and a reason; no figure is silently skipped.
+verdict and a reason; no value is silently skipped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
+from benchmarks.data.cards import all_cards
 from benchmarks.evaluation.conventions import interchangeable
 from benchmarks.evaluation.metrics import Evaluation
 from benchmarks.evaluation.statistics import (
@@ -25,17 +26,11 @@ from benchmarks.evaluation.statistics import (
     mean_relative_change,
     paired_bootstrap,
 )
+from benchmarks.papers.verdicts import FAILED, NOT_APPLICABLE, NOT_RUN
+from benchmarks.records.cell import KEY, Cell, Setup
 
-Instances = Callable[[str, str, str, int], Evaluation | None]
-Cell = tuple[str, str, str]
+Instances = Callable[[Cell], Evaluation | None]
 Bounds = tuple[float, float, float]
-
-NOT_RUN = "not run"
-FAILED = "failed"
-NOT_APPLICABLE = "not applicable"
-
-OTHER_SPLITS = {"EURLex-4K": "EURLex-4K-half"}
-"""Datasets of which we may hold another split: never compared, and the reason says so."""
 
 
 class MissingError(LookupError):
@@ -49,7 +44,7 @@ class MissingError(LookupError):
 
 @dataclass(frozen=True)
 class Measured:
-    """A value of ours, the mean over seeds, with its interval over test points (if known)."""
+    """A measured value: the mean over seeds, with its interval over test points (if known)."""
 
     value: float
     low: float
@@ -58,7 +53,7 @@ class Measured:
     seed_sd: float
     runs: tuple[str, ...]
     p: float = float("nan")
-    """Of no change, where the value is one; of several seeds the largest."""
+    """The p-value of no change, where the value is a change; the largest over the seeds."""
 
     @property
     def half_width(self) -> float:
@@ -66,69 +61,74 @@ class Measured:
         return 0.0 if np.isnan(self.low) else (self.high - self.low) / 2
 
 
-class Ours:
-    """Lookups into the results of one run."""
+class Measurements:
+    """What one run measured.
+
+    ``cells`` and ``runs`` are the frames of ``cells.csv`` and ``runs.csv``, ``instances(cell)``
+    gives a saved evaluation or None, ``missing`` says by name why a dataset, base or variant can
+    be in no run.
+    """
 
     def __init__(
         self,
         cells: pd.DataFrame,
         instances: Instances,
         runs: pd.DataFrame | None = None,
-        unavailable: Mapping[str, str] | None = None,
+        missing: Mapping[str, str] | None = None,
         resamples: int = RESAMPLES,
     ) -> None:
         self.cells = cells
         self.instances = instances
         self.runs = runs
-        self.unavailable = unavailable or {}
+        self.missing = missing or {}
         self.resamples = resamples
-        self._intervals: dict[tuple[str, str, str, int], pd.DataFrame | None] = {}
-        self._pairs: dict[tuple[Cell, Cell, int], pd.DataFrame] = {}
+        self._intervals: dict[Cell, pd.DataFrame | None] = {}
+        self._pairs: dict[tuple[Cell, Cell], pd.DataFrame] = {}
 
     @cached_property
-    def _values(self) -> dict[tuple[Cell, str], dict[str, dict[int, float]]]:
-        """{(cell, metric): {convention: {seed: value}}} over all labels."""
+    def _values(self) -> dict[tuple[Setup, str], dict[str, dict[int, float]]]:
+        """{(setup, metric): {convention: {seed: value}}} over all labels."""
         good = self.cells[(self.cells["status"] == "ok") & (self.cells["bin"] == "all")]
-        out: dict[tuple[Cell, str], dict[str, dict[int, float]]] = {}
+        out: dict[tuple[Setup, str], dict[str, dict[int, float]]] = {}
         for row in good.itertuples():
             name = row.metric if pd.isna(row.k) else f"{row.metric}@{int(row.k)}"
-            key = ((row.dataset, row.base, row.variant), name)
+            key = (Setup(row.dataset, row.base, row.variant), name)
             out.setdefault(key, {}).setdefault(row.convention, {})[int(row.seed)] = row.value
         return out
 
     @cached_property
-    def _known(self) -> dict[Cell, tuple[str, str]]:
-        """Status and reason of each cell; of several seeds, the best."""
-        out: dict[Cell, tuple[str, str]] = {}
-        for row in self.cells.drop_duplicates(["dataset", "base", "variant", "seed"]).itertuples():
-            key = (row.dataset, row.base, row.variant)
+    def _known(self) -> dict[Setup, tuple[str, str]]:
+        """Status and reason of each setup; of several seeds, the best."""
+        out: dict[Setup, tuple[str, str]] = {}
+        for row in self.cells.drop_duplicates(KEY).itertuples():
+            key = Setup(row.dataset, row.base, row.variant)
             if key not in out or row.status == "ok":
                 reason = "" if pd.isna(row.reason) else str(row.reason)
                 out[key] = (str(row.status), reason)
         return out
 
-    def values(self, cell: Cell, metric: str, convention: str) -> dict[int, float]:
-        """{seed: value} of a cell's metric under a convention, or one that means the same."""
-        self.require(cell)
-        by_convention = self._values.get((cell, metric), {})
+    def values(self, setup: Setup, metric: str, convention: str) -> dict[int, float]:
+        """{seed: value} of a metric under a convention, or one that means the same."""
+        self.require(setup)
+        by_convention = self._values.get((setup, metric), {})
         for name in [convention, *by_convention]:
             if name == convention or _means_the_same(metric, name, convention):
                 found = {s: v for s, v in by_convention.get(name, {}).items() if not np.isnan(v)}
                 if found:
                     return found
         if not by_convention:
-            raise MissingError(NOT_RUN, f"{metric} was not measured for {'/'.join(cell)}")
+            raise MissingError(NOT_RUN, f"{metric} was not measured for {setup}")
         raise MissingError(
             NOT_RUN,
             f"{metric} was scored under {', '.join(sorted(by_convention))}, "
             f"the table uses {convention}",
         )
 
-    def require(self, cell: Cell) -> None:
-        """Raise with the reason unless the cell ran."""
-        dataset, base, variant = cell
-        if cell in self._known:
-            status, reason = self._known[cell]
+    def require(self, setup: Setup) -> None:
+        """Raise with the reason unless a cell of the setup ran."""
+        dataset, base, variant = setup
+        if setup in self._known:
+            status, reason = self._known[setup]
             if status == "ok":
                 return
             if reason.startswith(NOT_APPLICABLE):
@@ -136,32 +136,33 @@ class Ours:
             if status == "skipped":
                 raise MissingError(NOT_RUN, reason or "skipped")
             raise MissingError(FAILED, f"{status}: {reason}" if reason else status)
-        datasets = {d for d, _, _ in self._known}
-        if dataset in self.unavailable:
-            raise MissingError(NOT_RUN, self.unavailable[dataset])
+        for name in (dataset, base, variant, *variant.split("+")):
+            if name in self.missing:
+                raise MissingError(NOT_RUN, f"{name}: {self.missing[name]}")
+        datasets = {known.dataset for known in self._known}
         if dataset not in datasets:
             reason = f"{dataset} is not in this run"
-            other = OTHER_SPLITS.get(dataset)
-            if other in datasets:
-                reason += f"; {other} is, but it is another split and not comparable"
+            for card in all_cards().values():
+                if card.subset_of == dataset and card.name in datasets:
+                    reason += f"; {card.name} is, but it is another split and not comparable"
             raise MissingError(NOT_RUN, reason)
         if not any((d, b) == (dataset, base) for d, b, _ in self._known):
             raise MissingError(NOT_RUN, f"{base} was not run on {dataset}")
         raise MissingError(NOT_RUN, f"{base} with {variant} was not run on {dataset}")
 
-    def measured(self, cell: Cell, metric: str, convention: str) -> Measured:
-        """A metric of a cell: mean over seeds, interval over test points."""
-        values = self.values(cell, metric, convention)
+    def measured(self, setup: Setup, metric: str, convention: str) -> Measured:
+        """A metric: mean over seeds, interval over test points."""
+        values = self.values(setup, metric, convention)
         bounds: list[Bounds] = []
         for seed, value in values.items():
-            row = self._interval(cell, seed, metric)
+            row = self._interval(setup.cell(seed), metric)
             if row is not None:
                 shift = value - row["value"]
                 bounds.append((row["low"] + shift, row["high"] + shift, float("nan")))
-        return _measured(cell, values, bounds)
+        return _measured(setup, values, bounds)
 
     def change(
-        self, base: Cell, variant: Cell, metric: str, convention: str, relative: bool
+        self, base: Setup, variant: Setup, metric: str, convention: str, relative: bool
     ) -> Measured:
         """Variant over base for the seeds both ran with: percent of the base, or points."""
         before = self.values(base, metric, convention)
@@ -175,8 +176,8 @@ class Ours:
             bounds += self._bounds(base, variant, seed, metric, relative, values[seed])
         return _measured(variant, values, bounds)
 
-    def mean_change(self, base: Cell, variant: Cell, kind: Kind, convention: str) -> Measured:
-        """PW eq. 30 for the seeds both ran with."""
+    def mean_change(self, base: Setup, variant: Setup, kind: Kind, convention: str) -> Measured:
+        """Mean relative change in percent over the metrics of a kind, for the seeds of both."""
         names = SUMMARY_METRICS[kind]
         before = {m: self.values(base, m, convention) for m in names}
         after = {m: self.values(variant, m, convention) for m in names}
@@ -192,64 +193,60 @@ class Ours:
         return _measured(variant, values, bounds)
 
     def _bounds(
-        self, base: Cell, variant: Cell, seed: int, metric: str, relative: bool, value: float
+        self, base: Setup, variant: Setup, seed: int, metric: str, relative: bool, value: float
     ) -> list[Bounds]:
         """Low, high and p of a seed's change, where both members saved their points."""
-        pair = self._pair(base, variant, seed)
+        pair = self._pair(base.cell(seed), variant.cell(seed))
         if pair is None or metric not in pair.index:
             return []
         row = pair.loc[metric]
         names = ("change", "low", "high")
         if not relative:
             names = ("difference", "difference_low", "difference_high")
-        # Another convention's interval lends its width, not its place.
+        # Another convention's interval lends its width, not its position.
         shift = value - float(row[names[0]])
         return [(float(row[names[1]]) + shift, float(row[names[2]]) + shift, float(row["p"]))]
 
     def _shared_seeds(
-        self, base: Cell, variant: Cell, before: dict[int, float], after: dict[int, float]
+        self, base: Setup, variant: Setup, before: dict[int, float], after: dict[int, float]
     ) -> list[int]:
         seeds = sorted(set(before) & set(after))
         if not seeds:
             raise MissingError(NOT_RUN, "base and variant have no seed in common")
-        return [seed for seed in seeds if self._same_terms(base, variant, seed)] or _refuse(
-            base, variant
-        )
+        unlike = {seed: self._unlike_terms(base, variant, seed) for seed in seeds}
+        return [seed for seed in seeds if not unlike[seed]] or _refuse(base, variant, unlike)
 
-    def _same_terms(self, base: Cell, variant: Cell, seed: int) -> bool:
-        """Whether both members of a pair ran on the same data with the same budget."""
+    def _unlike_terms(self, base: Setup, variant: Setup, seed: int) -> list[str]:
+        """In what the members of a pair differ that should be the same: data, budget, device."""
         if self.runs is None:
-            return True
-        terms = ("data", "threads")
+            return []
+        terms = ("data", "threads", "device")
         columns = [c for c in self.runs if c in terms or str(c).startswith("budget")]
-        rows = [self._run(cell, seed)[columns] for cell in (base, variant)]
-        return all(len(row) for row in rows) and all(
-            rows[0].iloc[0].astype(str) == rows[1].iloc[0].astype(str)
-        )
+        rows = [self._run(setup.cell(seed))[columns] for setup in (base, variant)]
+        if not all(len(row) for row in rows):
+            return ["record"]
+        before, after = (row.iloc[0].astype(str) for row in rows)
+        return [f"{c} ({before[c]}, {after[c]})" for c in columns if before[c] != after[c]]
 
-    def _run(self, cell: Cell, seed: int) -> pd.DataFrame:
+    def _run(self, cell: Cell) -> pd.DataFrame:
         assert self.runs is not None
-        keep = self.runs["seed"] == seed
-        for column, name in zip(("dataset", "base", "variant"), cell, strict=True):
-            keep &= self.runs[column] == name
-        return self.runs[keep]
+        return self.runs[(self.runs[KEY] == list(astuple(cell))).all(axis=1)]
 
-    def _interval(self, cell: Cell, seed: int, metric: str) -> pd.Series | None:
-        key = (*cell, seed)
-        if key not in self._intervals:
-            evaluation = self.instances(*key)
-            self._intervals[key] = (
+    def _interval(self, cell: Cell, metric: str) -> pd.Series | None:
+        if cell not in self._intervals:
+            evaluation = self.instances(cell)
+            self._intervals[cell] = (
                 bootstrap(evaluation, resamples=self.resamples).set_index("metric")
                 if evaluation is not None and evaluation.numerators
                 else None
             )
-        frame = self._intervals[key]
+        frame = self._intervals[cell]
         return None if frame is None or metric not in frame.index else frame.loc[metric]
 
-    def _pair(self, base: Cell, variant: Cell, seed: int) -> pd.DataFrame | None:
-        key = (base, variant, seed)
+    def _pair(self, base: Cell, variant: Cell) -> pd.DataFrame | None:
+        key = (base, variant)
         if key not in self._pairs:
-            members = [self.instances(*cell, seed) for cell in (base, variant)]
+            members = [self.instances(cell) for cell in key]
             if any(m is None or not m.numerators for m in members):
                 return None
             first, second = (m for m in members if m is not None)
@@ -271,7 +268,7 @@ def average(parts: list[Measured]) -> Measured:
     )
 
 
-def _measured(cell: Cell, values: dict[int, float], bounds: Sequence[Bounds]) -> Measured:
+def _measured(setup: Setup, values: dict[int, float], bounds: Sequence[Bounds]) -> Measured:
     seen = list(values.values())
     low, high = np.mean([b[:2] for b in bounds], axis=0) if bounds else (np.nan, np.nan)
     return Measured(
@@ -280,15 +277,17 @@ def _measured(cell: Cell, values: dict[int, float], bounds: Sequence[Bounds]) ->
         high=float(high),
         seeds=tuple(sorted(values)),
         seed_sd=float(np.std(seen, ddof=1)) if len(seen) > 1 else float("nan"),
-        runs=tuple(f"{'/'.join(cell)}/seed{seed}" for seed in sorted(values)),
+        runs=tuple(setup.cell(seed).path for seed in sorted(values)),
         p=max((b[2] for b in bounds), default=float("nan")),
     )
 
 
-def _refuse(base: Cell, variant: Cell) -> list[int]:
+def _refuse(base: Setup, variant: Setup, unlike: Mapping[int, list[str]]) -> list[int]:
+    terms = "; ".join(dict.fromkeys(term for found in unlike.values() for term in found))
     raise MissingError(
         NOT_RUN,
-        f"{'/'.join(base)} and {'/'.join(variant)} did not run on the same data and budget",
+        f"{base} and {variant} did not run on the same data and budget, "
+        f"or not on the same device: they differ in {terms}",
     )
 
 

@@ -1,1 +1,0 @@
-"""The RankNet+Taug paper: its tables, figures and claims, redone."""

@@ -1,0 +1,28 @@
+"""The one Jinja environment: every page extends ``base.html.j2`` and has its style sheet."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """Templates of this folder, escaped; a name that is missing is an error."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+
+
+def render_page(template: str, **values: Any) -> str:
+    """A page as self-contained HTML."""
+    return environment().get_template(f"{template}.html.j2").render(**values)

@@ -45,4 +45,4 @@ lock:
 	$(BIN)/pip freeze --exclude-editable | sed "s/+cpu$$//" > requirements.lock
 
 clean:
-	rm -rf .venv .snakemake results/data results/runs results/logs
+	rm -rf .venv .snakemake build results/data results/runs results/logs

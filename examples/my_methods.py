@@ -23,7 +23,7 @@ class NearestCentroid(Method):
         # Every hyper-parameter is a keyword with a default, stored under its own name.
         self.shrink = shrink  # added to a label's count: the larger, the lower rare labels score
 
-    def _fit(self, train: Split, context: FitContext) -> CentroidModel:
+    def fit_in(self, train: Split, context: FitContext) -> CentroidModel:
         sums = train.labels.T @ normalize(train.inputs.bow)
         counts = np.maximum(train.label_counts() + self.shrink, 1)
         return CentroidModel(sparse.csr_matrix(sums.multiply(1.0 / counts[:, None])))
@@ -50,14 +50,12 @@ class CentroidModel(Model):
 class TailRepeated(Variant):
     """Documents that carry a rare label are in the training data several times."""
 
+    # It sets no hook: it changes the training data, which every base has, so it fits them all.
     name = "TailRepeated"
 
     def __init__(self, rare: int = 10, times: int = 2) -> None:
         self.rare = rare  # labels of at most this many training documents are rare
         self.times = times
-
-    def misfit(self, base: Method) -> str | None:
-        return None  # it changes the training data, which every base has
 
     def apply(self, base: Method) -> Method:
         return OnRepeatedTail(base, self)
@@ -66,9 +64,9 @@ class TailRepeated(Variant):
 class OnRepeatedTail(Changed[TailRepeated]):
     """A base fitted on training data whose rare labels are repeated."""
 
-    def _fit(self, train: Split, context: FitContext) -> Model:
+    def fit_in(self, train: Split, context: FitContext) -> Model:
         is_rare = train.label_counts() <= self._change.rare
         rare_rows = np.flatnonzero(train.labels @ is_rare)
         copies = np.tile(rare_rows, self._change.times - 1)
         rows = np.concatenate([np.arange(len(train)), copies])
-        return self._base._fit(train.take(rows), context)
+        return self._base.fit_in(train.take(rows), context)

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pandas as pd
-from conftest import Workspace
+from workspace import Workspace
 
 from benchmarks.common.schema import validate
 from benchmarks.evaluation.topk import TopK

@@ -158,8 +158,6 @@ def test_a_killed_run_is_continued_by_the_same_command(tmp_path, root):
 
 
 def test_reading_the_configuration_changes_no_file(tmp_path, root):
-    from conftest import Workspace
-
     workspace = Workspace(tmp_path, root)
     cells = [{"datasets": ["tiny-bow"], "bases": ["popularity"]}]
     path = workspace.configure({"cells": cells, "top_k": 10})

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Workspace
+from workspace import Workspace
 
 from benchmarks.data.cards import user_card
 from benchmarks.data.errors import DataError

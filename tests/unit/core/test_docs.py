@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from benchmarks.evaluation.conventions import CONVENTIONS
 
@@ -33,3 +34,17 @@ def test_pages_name_files_and_modules_that_exist(page):
 def test_every_convention_has_a_row_on_its_page():
     page = (ROOT / "docs/conventions.md").read_text()
     assert re.findall(r"^\| `([\w-]+)`", page, re.MULTILINE) == list(CONVENTIONS)
+
+
+def test_every_key_of_a_configuration_is_explained():
+    schema = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
+    keys = (ROOT / "config/README.md").read_text().partition("## Keys")[2]
+    assert re.findall(r"^\| `(\w+)`", keys, re.MULTILINE) == list(schema["properties"])
+    for nested in (schema["$defs"]["budget"], schema["properties"]["define"]):
+        assert [key for key in nested["properties"] if f"`{key}`" not in keys] == []
+
+
+def test_every_configuration_is_listed():
+    page = (ROOT / "config/README.md").read_text()
+    listed = set(re.findall(r"^\| `([\w.]+\.yaml)`", page, re.MULTILINE))
+    assert listed == {path.name for path in (ROOT / "config").glob("*.yaml")}

@@ -40,8 +40,10 @@ def test_no_module_of_the_machinery_names_a_method_or_a_paper(root, names):
         if not path.relative_to(root).as_posix().startswith(EXEMPT)
         for line, value in constants(path)
         if value in names
-        # An evaluator's conventions may be known by the name of the paper it came with.
+        # An evaluator's conventions may be known by the name of the paper it came with, and a
+        # printed value may be that of an ensemble, whoever can run one.
         and not (path.name == "conventions.py" and value in CONVENTIONS)
+        and not (path.parent.name == "papers" and value == "ensemble")
     ]
     assert found == []
 

@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.common.schema import InvalidDocumentError
 from benchmarks.data.prepare import ensure
 from benchmarks.evaluation.metrics import Evaluation
 from benchmarks.records.intervals import write_intervals
-from workflow.config import check
 from workflow.runtime import devices
 from workflow.runtime.cell import run_cell
 from workflow.runtime.devices import NoDeviceError, cuda_cards, resolve, take
@@ -121,16 +119,6 @@ def test_a_missing_card_is_told_with_what_to_do(cards, monkeypatch):
     cards(TWO_CARDS)
     with pytest.raises(NoDeviceError, match="number 2 here; there are 2"), take("cuda:2"):
         raise AssertionError("unreachable")
-
-
-@pytest.mark.parametrize("name", ["auto", "cpu", "mps", "cuda", "cuda:3", "gpu", "cuda:", "cuda3"])
-def test_the_configuration_knows_the_names_of_devices(name):
-    config = {"cells": [{"datasets": ["d"], "bases": ["b"]}], "budget": {"device": name}}
-    if name in ("gpu", "cuda:", "cuda3"):
-        with pytest.raises(InvalidDocumentError, match=r"budget\.device"):
-            check(config, "test")
-    else:
-        assert check(config, "test")["budget"]["device"] == name
 
 
 @pytest.fixture(scope="module")

@@ -298,7 +298,7 @@ def _write_encoder(card: Card, folder: Path) -> dict[str, Any]:
     found = {"dimensions": config.get("hidden_size")}
     _insist(card, found, card.counts)
     about = {"format": FORMAT, "name": card.name, "kind": card.kind, **card.facts, **found}
-    meta = {**about, "folder": str(files), "prepared_from": f"{VERSION} {card.digest()}"}
+    meta = {**about, "folder": str(files.absolute()), "prepared_from": f"{VERSION} {card.digest()}"}
     with atomic_folder(folder) as temporary:
         write_json(temporary / "meta.json", meta)
     return meta

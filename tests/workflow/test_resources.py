@@ -94,6 +94,22 @@ def test_a_resource_without_a_card_is_a_wrong_configuration(tmp_path, root):
     assert "NeedsLost/plain needs the resource 'lost-vectors', which no card" in done.stdout
 
 
+def test_a_gpu_cell_asks_for_one_and_is_skipped_where_there_is_none(tmp_path, root, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    workspace = Workspace(tmp_path, root)
+    block = {"datasets": ["tiny-bow"], "bases": ["popularity"]}
+    cells = [{**block, "budget": {"device": "cuda"}}, {**block, "seeds": [1]}]
+    path = workspace.configure({"cells": cells, "top_k": 10})
+    runs = "results/runs/tiny-bow/popularity/plain"
+    done = workspace.run("--cores", "1", f"{runs}/seed0/run.json", config=path)
+    assert "device=cuda, gpu=1" in done.stdout + done.stderr
+    record = json.loads(workspace.read(f"{runs}/seed0/run.json"))
+    assert record["status"] == "skipped"
+    assert record["reason"].startswith("no CUDA device here; set device: cpu")
+    done = workspace.run("--dry-run", "--cores", "1", f"{runs}/seed1/run.json", config=path)
+    assert "device=cpu, gpu=0" in done.stdout + done.stderr
+
+
 def test_an_encoder_is_found_in_its_package_and_checked(tmp_path, monkeypatch):
     package = tmp_path / "my_package"
     package.mkdir()

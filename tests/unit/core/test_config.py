@@ -20,6 +20,11 @@ def block(**changes):
     return {"cells": [{**GOOD["cells"][0], **changes}]}
 
 
+@pytest.mark.parametrize("name", ["auto", "cpu", "mps", "cuda", "cuda:3"])
+def test_devices_go_by_their_names(name):
+    assert check({**GOOD, "budget": {"device": name}}, "my.yaml")["budget"]["device"] == name
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [
@@ -27,6 +32,8 @@ def block(**changes):
         ({}, "'cells' is missing"),
         ({**GOOD, "budget": {"wall_s": -5}}, "budget.wall_s: -5 should be more than 0"),
         ({**GOOD, "budget": {"threads": "two"}}, "budget.threads: 'two' should be of type integer"),
+        ({**GOOD, "budget": {"device": "gpu"}}, "budget.device: 'gpu' does not match"),
+        ({**GOOD, "budget": {"device": "cuda:"}}, "budget.device: 'cuda:' does not match"),
         ({**GOOD, "misfits": "ignore"}, "misfits: 'ignore' is not one of error, cell"),
         (block(bases=["LinearSVM"]), r"cells\[0\].bases: unknown base 'LinearSVM': did you mean"),
         (block(variants=["PWW"]), r"cells\[0\].variants: unknown variant 'PWW'"),

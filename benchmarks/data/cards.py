@@ -105,7 +105,6 @@ class Card:
     sources: tuple[Source, ...]
     facts: Mapping[str, Any]
     """Those of title, homepage, licence, citation and notes that the card gives."""
-    aliases: Mapping[str, list[str]]
     subset_of: str | None = None
     unavailable: str | None = None
     reference: Mapping[str, float] = field(default_factory=dict)
@@ -225,7 +224,6 @@ def _card(document: Mapping[str, Any], where: str) -> Card:
         counts=checked["counts"],
         sources=tuple(sources),
         facts=facts,
-        aliases=checked["aliases"],
         subset_of=checked.get("subset_of"),
         unavailable=checked.get("unavailable"),
         reference=checked["reference"],

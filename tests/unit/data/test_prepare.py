@@ -16,7 +16,7 @@ import pytest
 from scipy import sparse
 
 from benchmarks.data import load
-from benchmarks.data.cards import all_cards, load_card, user_card
+from benchmarks.data.cards import all_cards, user_card
 from benchmarks.data.errors import DataError, UnknownNameError
 from benchmarks.data.fetch import Patience
 from benchmarks.data.prepare import ensure, status, status_table
@@ -438,4 +438,3 @@ def test_every_card_is_complete() -> None:
         assert (cards[name].A, cards[name].B) == (0.6, 2.6)
     others = [c for c in cards.values() if c.kind == "dataset" and "mazon-6" not in c.name]
     assert all((c.A, c.B) == (0.55, 1.5) for c in others if not c.name.startswith("Wiki"))
-    assert load_card("Wiki10-31K").aliases["pw"] == ["Wikipedia-31K"]

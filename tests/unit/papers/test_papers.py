@@ -143,14 +143,6 @@ def test_every_printed_statistic_is_one_that_preparation_counts(name, written_fa
     assert set(statistics.our_dataset) <= set(all_cards())
 
 
-def test_cards_and_papers_call_the_datasets_alike():
-    for card in all_cards().values():
-        for name, aliases in card.aliases.items():
-            values = load_paper(name).values
-            rows = values[(values.role == "statistic") & values.dataset.isin(aliases)]
-            assert set(rows.our_dataset) == {card.name}
-
-
 def test_roles():
     paper = load_paper("ranknet_taug")
     delta = paper.one(["2", "EUR-Lex", "Bonsai", "delta w/ RankNet", "PSN@3"])

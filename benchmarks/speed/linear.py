@@ -69,11 +69,11 @@ def best_time(run: Callable[[], Any], repeats: int) -> tuple[float, Any]:
     return min(times), result
 
 
-# --- EURLex-4K-half: time a label and gap, beside liblinear ---------------------------------------
+# --- EURLex-4K-half: time per label and gap, beside liblinear ---------------------------------------
 
 
 def eurlex4k_half(options: argparse.Namespace) -> list[Row]:
-    """Milliseconds a label and worst gap."""
+    """Milliseconds per label and worst gap."""
     train, _ = load_dataset("EURLex-4K-half")
     assert train.inputs.bow is not None
     X = as_unit_rows(train.inputs.bow)
@@ -86,7 +86,7 @@ def eurlex4k_half(options: argparse.Namespace) -> list[Row]:
     Y = sparse.csc_matrix(train.labels)[:, labels]
     X64 = X.astype(np.float64)
     print(
-        f"EURLex-4K-half {X.shape}, {X.nnz / X.shape[0]:.0f} non-zeros a row, {len(labels)} labels"
+        f"EURLex-4K-half {X.shape}, {X.nnz / X.shape[0]:.0f} non-zeros per row, {len(labels)} labels"
     )
     solve(X, Y[:, :3])  # compiles
     rows: list[Row] = []
@@ -125,13 +125,13 @@ def eurlex4k_half(options: argparse.Namespace) -> list[Row]:
             if program in reached:
                 gap = float(((reached[program] - optimum) / optimum).max())
             row = _row("eurlex4k-half", variant, program, wall[program], len(labels), gap)
-            row["CPU ms a label"] = 1e3 * cpu[program] / len(labels)
+            row["CPU ms per label"] = 1e3 * cpu[program] / len(labels)
             row["speed-up"] = wall[LinearSVC.name] / wall[program]
             row["CPU speed-up"] = cpu[LinearSVC.name] / cpu[program]
             rows.append(row)
             print(
-                f"  {variant:8s}{program:15s}{row['ms a label']:7.2f} ms a label "
-                f"({row['CPU ms a label']:.2f} of CPU); LinearSVC / it: {row['speed-up']:.1f} "
+                f"  {variant:8s}{program:15s}{row['ms per label']:7.2f} ms per label "
+                f"({row['CPU ms per label']:.2f} of CPU); LinearSVC / it: {row['speed-up']:.1f} "
                 f"({row['CPU speed-up']:.1f} of CPU); worst gap {gap:.1e}"
             )
     return rows
@@ -145,7 +145,7 @@ def _row(part: str, variant: str, program: str, seconds: float, labels: int, gap
         "threads": THREADS,
         "seconds": seconds,
         "labels": labels,
-        "ms a label": 1e3 * seconds / labels,
+        "ms per label": 1e3 * seconds / labels,
         "worst gap": gap,
     }
 
@@ -199,7 +199,7 @@ def eurlex43k_child(variant: str, options: argparse.Namespace) -> Row:
     top = model.predict(test.inputs, 5)
     values = score(top, test.labels, train.labels)
     row |= {m: values[m] for m in ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")}
-    row["weights a label"] = model.label_weights().nnz / row["labels"]
+    row["weights per label"] = model.label_weights().nnz / row["labels"]
     folder = _model_folder(options, variant)
     folder.mkdir(parents=True, exist_ok=True)
     model.save(folder)
@@ -266,9 +266,9 @@ def wiki10_child(variant: str, options: argparse.Namespace) -> Row:
     assert isinstance(model, SparseLinearModel)
     row = _fit_report("wiki10", variant, train, time.perf_counter() - start, method)
     assert train.inputs.bow is not None
-    row["non-zeros a row"] = train.inputs.bow.nnz / len(train)
-    row["labels a row"] = train.labels.nnz / len(train)
-    row["weights a label"] = model.label_weights().nnz / row["labels"]
+    row["non-zeros per row"] = train.inputs.bow.nnz / len(train)
+    row["labels per row"] = train.labels.nnz / len(train)
+    row["weights per label"] = model.label_weights().nnz / row["labels"]
     return row
 
 

@@ -28,7 +28,7 @@ from benchmarks.common.atomic import atomic_path
 from benchmarks.data.prepared import open_prepared
 from benchmarks.data.xc import read_xc, write_xc
 
-# AmazonCat-13K as the XC repository has it; 71 features a document on average.
+# AmazonCat-13K as the XC repository has it; 71 features per document on average.
 DOCUMENTS, FEATURES, LABELS = 1_186_239, 203_882, 13_330
 FEATURES_PER_DOCUMENT, LABELS_PER_DOCUMENT = 71.2, 5.04
 PREPARED = "EURLex-4.3K"

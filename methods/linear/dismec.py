@@ -23,7 +23,7 @@ from methods.linear.model import SparseLinearModel, as_unit_rows
 from methods.linear.solver import OneVsRest, Solution
 from methods.warm_up import fit_tiny
 
-# One core's seconds for a label, and for a label and a non-zero of X: a round figure for what
+# One core's seconds per label, and per label and non-zero of X: a round figure for what
 # ``python -m benchmarks.speed linear`` shows on EURLex-4K-half and EURLex-4.3K.
 LABEL_SECONDS = 3e-4
 NONZERO_SECONDS = 4e-9

@@ -69,7 +69,7 @@ def best_time(run: Callable[[], Any], repeats: int) -> tuple[float, Any]:
     return min(times), result
 
 
-# --- EURLex-4K-half: time per label and gap, beside liblinear ---------------------------------------
+# --- EURLex-4K-half: time per label and gap, beside liblinear -------------------------------------
 
 
 def eurlex4k_half(options: argparse.Namespace) -> list[Row]:
@@ -86,7 +86,8 @@ def eurlex4k_half(options: argparse.Namespace) -> list[Row]:
     Y = sparse.csc_matrix(train.labels)[:, labels]
     X64 = X.astype(np.float64)
     print(
-        f"EURLex-4K-half {X.shape}, {X.nnz / X.shape[0]:.0f} non-zeros per row, {len(labels)} labels"
+        f"EURLex-4K-half {X.shape}, {X.nnz / X.shape[0]:.0f} non-zeros per row, "
+        f"{len(labels)} labels"
     )
     solve(X, Y[:, :3])  # compiles
     rows: list[Row] = []

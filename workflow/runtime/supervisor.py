@@ -75,6 +75,9 @@ def supervise(
     """
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     tree = _Tree()
+    # Until it executes the command, the child is a copy of this process: a peak that is no larger
+    # than this process's own may be that copy's.
+    inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.monotonic()
     with log.open("wb") as output:
         child = subprocess.Popen(
@@ -115,7 +118,7 @@ def supervise(
         stopped_for=stopped_for,
         wall_s=time.monotonic() - started,
         cpu_s=usage.ru_utime + usage.ru_stime,
-        peak_mb=max(peak_mb, usage.ru_maxrss / 1024),
+        peak_mb=max(peak_mb, usage.ru_maxrss / 1024 if usage.ru_maxrss > inherited else 0.0),
         left_behind=names,
     )
 

@@ -6,6 +6,7 @@ import numpy as np
 
 DEFAULT_A = 0.55
 DEFAULT_B = 1.5
+LEAST_DOCUMENTS = 3
 
 
 def inverse_propensity(
@@ -16,7 +17,9 @@ def inverse_propensity(
     ``n_train`` counts all training rows, those without labels included. The constant
     C = (ln N - 1)(B + 1)^A is negative for N < e, where the model is undefined.
     """
-    if n_train < 3:
-        raise ValueError(f"the propensity model needs at least 3 training documents, not {n_train}")
+    if n_train < LEAST_DOCUMENTS:
+        raise ValueError(
+            f"the propensity model needs at least {LEAST_DOCUMENTS} documents, not {n_train}"
+        )
     C = (np.log(n_train) - 1.0) * (B + 1.0) ** A
     return 1.0 + C * (np.asarray(counts, dtype=np.float64) + B) ** (-A)

@@ -18,6 +18,7 @@ from benchmarks.evaluation.bins import frequency_bins
 from benchmarks.evaluation.completeness import true_beside_estimate
 from benchmarks.evaluation.conventions import CONVENTIONS, DEFAULT
 from benchmarks.evaluation.metrics import Evaluation, ends_above, evaluate
+from benchmarks.evaluation.propensity import LEAST_DOCUMENTS
 from benchmarks.evaluation.topk import TopK
 from benchmarks.records.cells import COMPLETE_LABELS, PS_ESTIMATE
 
@@ -52,8 +53,12 @@ def evaluate_cell(
     limit = _threshold(threshold, record, top, test.n_labels)
     scored = partial(evaluate, top, test.labels, train.labels, threshold=limit, **settings)
     evaluation = scored(bins=frequency_bins(train.label_counts()))
-    others = [name for name in CONVENTIONS if name != DEFAULT]
-    frames = [evaluation.frame(), *(scored(convention=name).frame() for name in others)]
+    frames = [evaluation.frame()]
+    for name, convention in CONVENTIONS.items():
+        if convention.test_propensity and len(test) < LEAST_DOCUMENTS:
+            print(f"no {name} rows: propensities of {len(test)} test documents are undefined")
+        elif name != DEFAULT:
+            frames.append(scored(convention=name).frame())
     if test.complete is not None:
         frames.append(_truth(top, train, test, settings))
     _write(metrics, pd.concat(frames, ignore_index=True))

@@ -297,7 +297,7 @@ def test_read_only_memory_maps_are_scored(tmp_path):
         (lambda a: a.update(train=csr(np.ones((5, 3)))), "4 columns, training labels 3"),
         (lambda a: a.update(truth=csr(np.ones((3, 4)))), "2 rows are ranked but 3 rows"),
         (lambda a: a.update(convention="nosuch"), "no convention 'nosuch'; there are aplc"),
-        (lambda a: a.update(train=csr(np.ones((2, 4)))), "at least 3 training documents"),
+        (lambda a: a.update(train=csr(np.ones((2, 4)))), "at least 3 documents"),
     ],
 )
 def test_bad_input_is_named(change, message):

@@ -1,9 +1,11 @@
 """A verdict for every published value and every claim.
 
 Tolerance of a value: the largest of the printed rounding, the half-width of our interval and the
-paper's declared band. The verdicts are those of :mod:`benchmarks.papers.verdicts`. A claim that
-fails is undecided where the intervals of its two sides meet, contradicted otherwise. ``p`` is of
-no change over the base; ``p_holm`` is corrected over all the tests of the printed table.
+paper's declared band. The sign comes first: a change over the base whose printed sign our interval
+excludes is contradicted, however near the amount. The verdicts are those of
+:mod:`benchmarks.papers.verdicts`. A claim that fails is undecided where the intervals of its two
+sides meet, contradicted otherwise. ``p`` is of no change over the base; ``p_holm`` is corrected
+over all the tests of the printed table.
 """
 
 from __future__ import annotations
@@ -188,19 +190,28 @@ def _value_row(paper: Paper, entry: pd.Series, ours: Measurements, facts: Facts)
                 "change_high": change.high,
                 "p": change.p,
             }
+    outcome = _direction(published, change)
     if abs(value.value - print_.middle) <= tolerance:
-        return row | _verdict(REPRODUCED, note)
-    return row | _verdict(_direction(published, change), note)
+        if outcome != CONTRADICTED:
+            return row | _verdict(REPRODUCED, note)
+        note = "; ".join(
+            filter(None, ("within tolerance, but the change has the other sign", note))
+        )
+    return row | _verdict(outcome, note)
 
 
 def _direction(published: Interval | None, change: Measured | None) -> str:
-    """The verdict on a value outside tolerance, from the signs of the two changes."""
+    """The verdict by the signs of the two changes alone."""
     if published is None or change is None or published.low <= 0 <= published.high:
         return OUTSIDE
     if np.sign(change.value) == np.sign(published.middle):
         return SAME_DIRECTION
-    certain = not np.isnan(change.low) and not change.low <= 0 <= change.high
-    return CONTRADICTED if certain else OUTSIDE
+    return CONTRADICTED if _opposed(published, change) else OUTSIDE
+
+
+def _opposed(published: Interval, ours: Interval | Measured) -> bool:
+    """Whether both signs are certain and they differ (NaN: nothing is certain)."""
+    return bool(published.high < 0 < ours.low or ours.high < 0 < published.low)
 
 
 def _changes(
@@ -277,7 +288,7 @@ def _claim_verdict(
         band = paper.band["change" if relative else "points"]
         tolerance = max(said.half_width, ours.half_width, band)
         found |= {"tolerance": tolerance, "printed_low": said.low, "printed_high": said.high}
-        holds = abs(ours.middle - said.middle) <= tolerance
+        holds = abs(ours.middle - said.middle) <= tolerance and not _opposed(said, ours)
         if not holds and np.sign(ours.middle) == np.sign(said.middle):
             numbers += "; the sign is the printed one, the amount is not"
     if holds:

@@ -125,6 +125,61 @@ def test_verdicts_by_tolerance_and_direction():
     assert verdict_of_pwcb(30.0, 30.0).outcome == "outside tolerance"
 
 
+def test_the_sign_comes_before_the_band():
+    """Printed 43.48 over 41.20, ours 43.4 over 43.8: near, but certainly the other way."""
+    fell = verdict_of_pwcb(43.8, 43.4)
+    assert abs(fell.ours - 43.48) < fell.tolerance
+    assert (fell.change_high < 0, fell.outcome) == (True, "contradicted")
+    assert fell.reason == "within tolerance, but the change has the other sign"
+    assert verdict_of_pwcb(43.4, 43.4).outcome == "reproduced"  # no change: no certain sign
+
+
+@pytest.mark.parametrize(
+    ("ours", "spread", "outcome"),
+    [(-0.04, 0.3, "contradicted"), (-0.04, 3.0, "reproduced"), (0.04, 0.3, "reproduced")],
+)
+def test_the_sign_of_a_printed_difference_comes_before_the_band(ours, spread, outcome):
+    """Printed +0.95 points; ours is 0.91 points away from it at most, in a band of 1 point."""
+    cells = cell_rows("Wiki10-31K", "FastXML", "plain", {"PSP@1": 9.76})
+    changed = cell_rows("Wiki10-31K", "FastXML", "RankNet", {"PSP@1": 9.76 + ours})
+
+    def saved(cell):
+        found = evaluation({"PSP@1": 9.76})
+        if cell.variant == "RankNet":
+            step = spread * np.where(np.arange(N) % 2, 1, -1) + ours
+            found.numerators["PSP@1"] = found.numerators["PSP@1"] + step / 100
+        return found
+
+    paper = load_paper("ranknet_taug")
+    one = paper.select(["2", "Wiki10-31K", "FastXML", "*", "PSP@1"])
+    frame = compare(replace(paper, values=one, claims=[]), pd.concat([cells, changed]), saved)
+    row = frame.set_index("variant").loc["delta w/ RankNet"]
+    assert (row.printed, row.outcome) == ("0.95", outcome)
+    assert (row.ours_low > 0 or row.ours_high < 0) == (spread < 1)
+
+
+def test_an_interval_over_several_seeds_has_their_spread():
+    """P@1 rises by 1, 2 and 6 points with three seeds: s = 2.6458, t = 4.3027."""
+    gains = {0: 1.0, 1: 2.0, 2: 6.0}
+    frames = [cell_rows("D", "B", "plain", {"P@1": 50.0}, seed=s) for s in gains]
+    frames += [cell_rows("D", "B", "PW", {"P@1": 50.0 + g}, seed=s) for s, g in gains.items()]
+
+    def saved(cell):
+        return evaluation({"P@1": 50.0 + (gains[cell.seed] if cell.variant == "PW" else 0.0)})
+
+    ours = Measurements(pd.concat(frames), saved, resamples=100)
+    pair = (Setup("D", "B", "plain"), Setup("D", "B", "PW"))
+    change = ours.change(*pair, "P@1", "xc-matlab", relative=False)
+    assert (change.value, len(change.seeds)) == (3.0, 3)
+    # The gain is the same at each point: nothing but the seeds makes the interval.
+    assert change.high - 3.0 == pytest.approx(4.302653 * 2.645751 / np.sqrt(3), rel=1e-5)
+    assert change.low < 0 < change.p
+    assert change.p > 0.05
+    value = ours.measured(pair[1], "P@1", "xc-matlab")
+    alone = Measurements(frames[3], saved, resamples=100).measured(pair[1], "P@1", "xc-matlab")
+    assert value.half_width**2 == pytest.approx(alone.half_width**2 + 6.5725**2, rel=1e-3)
+
+
 def test_the_tolerance_is_the_largest_of_three():
     values = dict.fromkeys(METRICS, 50.0) | {"PSP@1": 37.0}
     cells = cell_rows("EURLex-4K", "Bonsai", "plain", values)

@@ -259,8 +259,8 @@ def _two_sided(
 
     Where none falls on the other side, the resamples only say that p is at most 2 / (n + 1), too
     coarse for Holm over hundreds of tests. There p is that of the t test of the observed change
-    with its delta-method error, for a mean the usual paired t test; it draws on the sums' being
-    nearly normal, which the resamples that all agree support. An error of 0 says nothing.
+    with its delta-method error: nearly the paired t test for a mean, and larger than the floor for
+    a change that rests on a few points alone. An error of 0 says nothing: the floor stays.
     """
     n = len(changes)
     below = (np.sum(changes <= 0, axis=0) + 1) / (n + 1)
@@ -269,4 +269,4 @@ def _two_sided(
     known = (np.minimum(below, above) <= 1 / (n + 1)) & (errors > 1e-9 * np.abs(observed))
     t = np.divide(np.abs(observed), errors, out=np.zeros(len(p)), where=known)
     analytic = np.maximum(2 * distributions.t.sf(t, max(points - 1, 1)), np.finfo(float).tiny)
-    return np.where(np.isnan(changes).any(axis=0), np.nan, np.minimum(p, analytic))
+    return np.where(np.isnan(changes).any(axis=0), np.nan, np.where(known, analytic, p))

@@ -2,10 +2,10 @@
 
 Tolerance of a value: the largest of the printed rounding, the half-width of our interval and the
 paper's declared band. The sign comes first: a change over the base whose printed sign our interval
-excludes is contradicted, however near the amount. The verdicts are those of
-:mod:`benchmarks.papers.verdicts`. A claim that fails is undecided where the intervals of its two
-sides meet, contradicted otherwise. ``p`` is of no change over the base; ``p_holm`` is corrected
-over all the tests of the printed table.
+excludes is contradicted, however near the amount. A claim that fails is undecided where the
+interval of the difference of its two sides holds zero, contradicted otherwise. The verdicts are
+those of :mod:`benchmarks.papers.verdicts`. ``p`` is of no change over the base; ``p_holm`` is
+corrected over all the tests of the printed table.
 """
 
 from __future__ import annotations
@@ -253,7 +253,9 @@ def _claim_row(paper: Paper, claim: Mapping[str, Any], ours: Measurements) -> di
     outcomes: list[tuple[str, dict[str, Any]]] = []
     for name, reading in readings.items():
         try:
-            outcome = claims.judge(paper, claim, _lookup(paper, ours), reading or None)
+            outcome = claims.judge(
+                paper, claim, _lookup(paper, ours), reading or None, _gain(paper, ours)
+            )
         except MissingError as missing:
             outcomes.append((name, _verdict(missing.outcome, missing.reason)))
             continue
@@ -297,13 +299,26 @@ def _claim_verdict(
 
 
 def _lookup(paper: Paper, ours: Measurements) -> claims.Lookup:
-    def get(entry: pd.Series) -> Interval:
-        value = our_value(paper, entry, ours)
-        if np.isnan(value.low):
-            return Interval(value.value, value.value)
-        return Interval(min(value.low, value.value), max(value.high, value.value))
+    return lambda entry: _interval(our_value(paper, entry, ours))
+
+
+def _gain(paper: Paper, ours: Measurements) -> claims.Gain:
+    """Differences in points, of the same documents and seeds where these are shared."""
+
+    def get(first: pd.Series, second: pd.Series) -> Interval:
+        shared = ["our_dataset", "our_metric", "convention", "role"]
+        if first["role"] == "value" and first[shared].equals(second[shared]):
+            how = (first["our_metric"], first["convention"])
+            return _interval(ours.change(_setup(second), _setup(first), *how, relative=False))
+        return _interval(our_value(paper, first, ours)) - _interval(our_value(paper, second, ours))
 
     return get
+
+
+def _interval(value: Measured) -> Interval:
+    if np.isnan(value.low):
+        return Interval(value.value, value.value)
+    return Interval(min(value.low, value.value), max(value.high, value.value))
 
 
 def _statistic(entry: pd.Series, print_: Interval, facts: Facts) -> dict[str, Any]:

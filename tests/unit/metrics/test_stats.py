@@ -146,6 +146,13 @@ def test_the_p_of_a_certain_change_is_near_that_of_all_sign_flips():
     assert exact / 3 < pair_of(base, variant).p < exact * 3
 
 
+def test_a_change_of_few_points_is_not_overstated():
+    """Six of 400 points gain, none loses: 2 / 2^6 by all sign flips, not the floor of 2 / 201."""
+    found = pair_of(np.full(400, 0.5), 0.5 + 0.5 * (np.arange(400) < 6), resamples=200)
+    assert found.low > 0
+    assert 2 / 201 < found.p < 2 / 2**6
+
+
 def test_resamples_on_both_sides_of_zero_still_decide_p():
     base, variant = np.array([0.4, 0.5, 0.6, 0.5]), np.array([0.5, 0.5, 0.5, 0.6])
     draws = np.random.default_rng(0).integers(0, 4, size=(1000, 4), dtype=np.int32)

@@ -314,20 +314,44 @@ def test_claims_on_ours():
     assert claims.loc["dismec-pwcb-ps-least", "outcome"] == "not run"
 
 
+OWN, SHARED = (1, 2), (1, 1)
+"""Whether the documents on which two runs do well are other ones, or the same."""
+
+
 @pytest.mark.parametrize(
-    ("change", "outcome"), [(0.2, "holds"), (-0.2, "undecided"), (-9.0, "contradicted")]
+    ("change", "documents", "outcome"),
+    [
+        (0.2, OWN, "holds"),
+        (-0.2, OWN, "undecided"),
+        (-0.2, SHARED, "contradicted"),
+        (-9.0, OWN, "contradicted"),
+    ],
 )
-def test_a_failed_inequality_is_undecided_while_the_intervals_meet(change, outcome):
-    """Ours are 40 and 40 + change, each known to about half a point."""
+@pytest.mark.parametrize("kind", ["inequality", "rises"])
+def test_a_failed_inequality_is_undecided_while_the_difference_may_be_zero(
+    kind, change, documents, outcome
+):
+    """Ours are 40 and 40 + change, each known to half a point, the difference perhaps better."""
     paper = load_paper("pw")
     claim = next(c for c in paper.claims if c["id"] == "attentionxml-pwcb-amazon-psp1")
-    frame, instances = run_of(
-        ("Amazon-670K-text", "AttentionXML", "plain", {"PSP@1": 40.0}),
-        ("Amazon-670K-text", "AttentionXML", "PW-cb", {"PSP@1": 40.0 + change}),
+    if kind == "rises":
+        rises = {"cells": claim["left"]["cell"], "over": "Original"}
+        claim = {"id": "up", "where": "", "says": "up", "rises": rises}
+    values = {"plain": 40.0, "PW-cb": 40.0 + change}
+    seeds = dict(zip(values, documents, strict=True))
+    setup = ("Amazon-670K-text", "AttentionXML")
+    frame = pd.concat([cell_rows(*setup, v, {"PSP@1": x}) for v, x in values.items()])
+    result = compare(
+        replace(paper, claims=[claim]),
+        frame.assign(convention="attentionxml"),
+        lambda cell: evaluation({"PSP@1": values[cell.variant]}, seeds[cell.variant]),
+        resamples=100,
     )
-    frame = frame.assign(convention="attentionxml")
-    result = compare(replace(paper, claims=[claim]), frame, instances, resamples=100)
-    assert result[result.kind == "claim"].iloc[0].outcome == outcome
+    row = result[result.kind == "claim"].iloc[0]
+    assert row.outcome == outcome
+    if kind == "rises":
+        assert ("1 of 1 cells do not rise" in row.reason) == (change < 0)
+        assert ("Amazon-670K, PW-cb, PSP@1 -" in row.reason) == (change < 0)
 
 
 def test_tally_and_page(tmp_path):

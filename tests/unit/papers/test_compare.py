@@ -314,6 +314,24 @@ def test_claims_on_ours():
     assert claims.loc["dismec-pwcb-ps-least", "outcome"] == "not run"
 
 
+@pytest.mark.parametrize(("change", "outcome"), [(0.3, "contradicted"), (-0.3, "holds")])
+def test_the_sign_of_a_claimed_change_comes_before_the_band(change, outcome):
+    """Claimed -1.5 %, in a band of 2: a certain rise by 0.3 % is near, but no cost."""
+    paper = load_paper("pw")
+    claim = next(c for c in paper.claims if c["id"] == "dismec-pw-vanilla-least")
+    plain = dict.fromkeys(METRICS, 50.0)
+    changed = {m: v * (1 + change / 100) for m, v in plain.items()}
+    cells = [
+        (dataset, "DiSMEC", variant, values)
+        for dataset in set(paper.select(["3", "*", "*", "*", "*"]).our_dataset)
+        for variant, values in (("plain", plain), ("PW", changed))
+    ]
+    frame, instances = run_of(*cells)
+    frame = frame.assign(convention="dismec-java")
+    result = compare(replace(paper, claims=[claim]), frame, instances, resamples=50)
+    assert result[result.kind == "claim"].iloc[0].outcome == outcome
+
+
 OWN, SHARED = (1, 2), (1, 1)
 """Whether the documents on which two runs do well are other ones, or the same."""
 

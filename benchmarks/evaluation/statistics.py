@@ -1,9 +1,9 @@
 """Statistics over metrics: relative change, bootstrap intervals, paired tests, Holm's correction.
 
 Test points are what is resampled: a metric of a resample is the ratio of the resampled sums of its
-numerators and denominators. The spread over seeds is another source of error and is kept apart
-(:func:`seed_spread`). Draws come from one generator in a fixed order and sums run in a fixed
-order, so an interval depends on the seed and on nothing else.
+numerators and denominators. The spread over seeds is another source of error: where a method ran
+with several seeds, :func:`over_seeds` adds it to the interval. Draws come from one generator in a
+fixed order and sums run in a fixed order, so an interval depends on the seed and on nothing else.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def paired_bootstrap(
     """Relative change of a variant over its base, in percent of the base, with intervals.
 
     Both are scored on the same resampled points. Columns: metric, base, variant, change, low,
-    high, p (two-sided, of no change), and difference, difference_low, difference_high in points.
+    high, p (two-sided, of no change: :func:`_two_sided`), and difference, difference_low,
+    difference_high in points.
     Where all six metrics of PW eq. 30 were measured, its means are added as ``mean PS`` and
     ``mean vanilla`` (which have no difference).
     """
@@ -84,11 +85,13 @@ def paired_bootstrap(
         np.array([at_base[n] for n in names]), np.array([at_variant[n] for n in names])
     )
     rows = list(names)
+    averaged: list[Sequence[str]] = [[name] for name in names]
     difference_low, difference_high = _percentiles(variant_draws - base_draws, level)
     for kind, terms in SUMMARY_METRICS.items():
         if set(terms) <= set(names):
             columns = [names.index(term) for term in terms]
             rows.append(SUMMARY_NAMES[kind])
+            averaged.append(terms)
             changes = np.column_stack([changes, changes[:, columns].mean(axis=1)])
             observed = np.append(observed, observed[columns].mean())
     low, high = _percentiles(changes, level)
@@ -101,7 +104,7 @@ def paired_bootstrap(
             "change": observed,
             "low": low,
             "high": high,
-            "p": _two_sided(changes),
+            "p": _two_sided(changes, observed, _standard_errors(base, variant, averaged), *sizes),
             "difference": [at_variant.get(n, np.nan) - at_base.get(n, np.nan) for n in rows],
             "difference_low": [*difference_low, *no_difference],
             "difference_high": [*difference_high, *no_difference],
@@ -142,6 +145,25 @@ def seed_spread(values: Sequence[float], level: float = LEVEL) -> Spread:
     sd = float(x.std(ddof=1))
     half = float(distributions.t.ppf(0.5 + level / 2, len(x) - 1)) * sd / np.sqrt(len(x))
     return Spread(mean, sd, mean - half, mean + half, len(x))
+
+
+def over_seeds(
+    values: Sequence[float], low: float, high: float, level: float = LEVEL
+) -> tuple[float, float]:
+    """An interval of the mean of some seeds' values, test points and seeds both being drawn.
+
+    ``low`` and ``high`` are the seeds' mean bounds over test points. All seeds share these points,
+    so their part of the variance stays as it is; that between seeds is divided by their number:
+    half^2 = half(points)^2 + (t s / sqrt(seeds))^2, on each side. One seed: as given.
+    """
+    spread = seed_spread(values, level)
+    if spread.seeds == 1 or spread.sd == 0:
+        return low, high
+    half = spread.high - spread.mean
+    return (
+        spread.mean - float(np.hypot(spread.mean - low, half)),
+        spread.mean + float(np.hypot(high - spread.mean, half)),
+    )
 
 
 def _resampled_sums(
@@ -207,10 +229,44 @@ def _percentiles(draws: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarra
     return low, high
 
 
-def _two_sided(changes: np.ndarray) -> np.ndarray:
-    """p of no change, by how many resamples fall on either side of zero (never exactly 0)."""
+def _standard_errors(
+    base: Evaluation, variant: Evaluation, averaged: Sequence[Sequence[str]]
+) -> np.ndarray:
+    """Standard error of the mean relative change of each group of metrics, by the delta method.
+
+    A ratio of sums R = sum(a) / sum(b) moves by (a_i - R b_i) / mean(b) with point i, the relative
+    change V / B - 1 by (dV_i - V/B dB_i) / B; the error is that of the mean of these terms.
+    """
+
+    def moves(evaluation: Evaluation, name: str) -> tuple[float, np.ndarray]:
+        a, b = evaluation.numerators[name], evaluation.denominators[name]
+        ratio = a.sum() / b.sum()
+        return ratio, (a - ratio * b) / b.mean()
+
+    def of_change(name: str) -> np.ndarray:
+        (b, by_base), (v, by_variant) = moves(base, name), moves(variant, name)
+        return 100.0 * (by_variant - v / b * by_base) / b
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = (np.mean([of_change(name) for name in names], axis=0) for names in averaged)
+        return np.array([x.std(ddof=1) / np.sqrt(len(x)) if len(x) > 1 else np.nan for x in terms])
+
+
+def _two_sided(
+    changes: np.ndarray, observed: np.ndarray, errors: np.ndarray, points: int
+) -> np.ndarray:
+    """p of no change, by how many resamples fall on either side of zero (never exactly 0).
+
+    Where none falls on the other side, the resamples only say that p is at most 2 / (n + 1), too
+    coarse for Holm over hundreds of tests. There p is that of the t test of the observed change
+    with its delta-method error: nearly the paired t test for a mean, and larger than the floor for
+    a change that rests on a few points alone. An error of 0 says nothing: the floor stays.
+    """
     n = len(changes)
     below = (np.sum(changes <= 0, axis=0) + 1) / (n + 1)
     above = (np.sum(changes >= 0, axis=0) + 1) / (n + 1)
     p = np.minimum(2 * np.minimum(below, above), 1.0)
-    return np.where(np.isnan(changes).any(axis=0), np.nan, p)
+    known = (np.minimum(below, above) <= 1 / (n + 1)) & (errors > 1e-9 * np.abs(observed))
+    t = np.divide(np.abs(observed), errors, out=np.zeros(len(p)), where=known)
+    analytic = np.maximum(2 * distributions.t.sf(t, max(points - 1, 1)), np.finfo(float).tiny)
+    return np.where(np.isnan(changes).any(axis=0), np.nan, np.where(known, analytic, p))

@@ -15,21 +15,24 @@ import pandas as pd
 
 from benchmarks.papers import printed as intervals
 from benchmarks.papers.printed import Interval
-from benchmarks.papers.spec import Paper
+from benchmarks.papers.spec import POSITION, Paper
 
 Lookup = Callable[[pd.Series], Interval]
+Gain = Callable[[pd.Series, pd.Series], Interval]
+"""From the rows of two values to the first minus the second."""
 
 ABOUT = 0.05
 """How far, relative to the right side, an "about" may be off."""
 
 READING = "$reading"
+ZERO = intervals.exactly(0.0)
 
 
 @dataclass(frozen=True)
 class Outcome:
     """Whether a statement holds, and the numbers it was judged on.
 
-    ``undecided``: it does not hold, but the intervals of its two sides have a number in common.
+    ``undecided``: it does not hold, but the interval of the difference of its two sides holds zero.
     """
 
     holds: bool
@@ -49,21 +52,36 @@ def values_of(paper: Paper, claim: Mapping[str, Any], reading: str | None) -> pd
     """Every value a claim refers to."""
     if "leads" in claim:
         return _columns_of(paper, claim["leads"])
+    if "rises" in claim:
+        return paper.select(claim["rises"]["cells"])
     positions = [*_positions(claim["left"]), *_positions(claim["right"])]
     found = [paper.select(_read(position, reading)) for position in positions]
     return pd.concat(found).drop_duplicates() if found else paper.values.iloc[:0]
 
 
 def judge(
-    paper: Paper, claim: Mapping[str, Any], value: Lookup, reading: str | None = None
+    paper: Paper,
+    claim: Mapping[str, Any],
+    value: Lookup,
+    reading: str | None = None,
+    gain: Gain | None = None,
 ) -> Outcome:
-    """Judge a claim, its ``$reading`` being the printed row named by ``reading``."""
+    """Judge a claim, its ``$reading`` being the printed row named by ``reading``.
+
+    ``gain`` knows differences better than by subtracting intervals, e.g. from paired documents.
+    """
+    gain = gain or (lambda first, second: value(first) - value(second))
     if "leads" in claim:
         return _judge_lead(paper, claim, value, reading)
+    if "rises" in claim:
+        return _judge_rise(paper, claim["rises"], gain)
     left = _single(paper, claim["left"], value, reading)
     right = _single(paper, claim["right"], value, reading)
     holds = _compare(left, claim["op"], right)
     undecided = not holds and left.overlaps(right)
+    if undecided and "cell" in claim["left"] and "cell" in claim["right"]:
+        cells = [paper.one(_read(claim[side]["cell"], reading)) for side in ("left", "right")]
+        undecided = gain(*cells).overlaps(ZERO)
     return Outcome(holds, str(left), str(right), value=left, undecided=undecided)
 
 
@@ -153,6 +171,23 @@ def _judge_lead(
     seen = ", ".join(f"{ranks[rank]} at rank {rank}" for rank in sorted(ranks))
     said = ", ".join(f"{count} at rank {rank}" for rank, count in wanted.items())
     return Outcome(holds, f"{seen}, of {total}", said, "; ".join(losses))
+
+
+def _judge_rise(paper: Paper, rise: Mapping[str, Any], gain: Gain) -> Outcome:
+    """Whether every cell is above that of the row ``over``; names the cells that are not."""
+    gains = {}
+    for _, entry in paper.select(rise["cells"]).iterrows():
+        table, dataset, base, variant, metric = entry[list(POSITION)]
+        before = paper.one([table, dataset, base, rise["over"], metric])
+        gains[dataset, variant, metric] = gain(entry, before)
+    fallen = {where: change for where, change in gains.items() if change.middle <= 0}
+    return Outcome(
+        not fallen,
+        f"{len(fallen)} of {len(gains)} cells do not rise",
+        "none",
+        "; ".join(f"{', '.join(where)} {change.middle:+.2f}" for where, change in fallen.items()),
+        undecided=bool(fallen) and all(change.overlaps(ZERO) for change in fallen.values()),
+    )
 
 
 def _columns_of(paper: Paper, lead: Mapping[str, Any]) -> pd.DataFrame:

@@ -1,9 +1,11 @@
 """A verdict for every published value and every claim.
 
 Tolerance of a value: the largest of the printed rounding, the half-width of our interval and the
-paper's declared band. The verdicts are those of :mod:`benchmarks.papers.verdicts`. A claim that
-fails is undecided where the intervals of its two sides meet, contradicted otherwise. ``p`` is of
-no change over the base; ``p_holm`` is corrected over all the tests of the printed table.
+paper's declared band. The sign comes first: a change over the base whose printed sign our interval
+excludes is contradicted, however near the amount. A claim that fails is undecided where the
+interval of the difference of its two sides holds zero, contradicted otherwise. The verdicts are
+those of :mod:`benchmarks.papers.verdicts`. ``p`` is of no change over the base; ``p_holm`` is
+corrected over all the tests of the printed table.
 """
 
 from __future__ import annotations
@@ -188,19 +190,28 @@ def _value_row(paper: Paper, entry: pd.Series, ours: Measurements, facts: Facts)
                 "change_high": change.high,
                 "p": change.p,
             }
+    outcome = _direction(published, change)
     if abs(value.value - print_.middle) <= tolerance:
-        return row | _verdict(REPRODUCED, note)
-    return row | _verdict(_direction(published, change), note)
+        if outcome != CONTRADICTED:
+            return row | _verdict(REPRODUCED, note)
+        note = "; ".join(
+            filter(None, ("within tolerance, but the change has the other sign", note))
+        )
+    return row | _verdict(outcome, note)
 
 
 def _direction(published: Interval | None, change: Measured | None) -> str:
-    """The verdict on a value outside tolerance, from the signs of the two changes."""
+    """The verdict by the signs of the two changes alone."""
     if published is None or change is None or published.low <= 0 <= published.high:
         return OUTSIDE
     if np.sign(change.value) == np.sign(published.middle):
         return SAME_DIRECTION
-    certain = not np.isnan(change.low) and not change.low <= 0 <= change.high
-    return CONTRADICTED if certain else OUTSIDE
+    return CONTRADICTED if _opposed(published, change) else OUTSIDE
+
+
+def _opposed(published: Interval, ours: Interval | Measured) -> bool:
+    """Whether both signs are certain and they differ (NaN: nothing is certain)."""
+    return bool(published.high < 0 < ours.low or ours.high < 0 < published.low)
 
 
 def _changes(
@@ -242,7 +253,9 @@ def _claim_row(paper: Paper, claim: Mapping[str, Any], ours: Measurements) -> di
     outcomes: list[tuple[str, dict[str, Any]]] = []
     for name, reading in readings.items():
         try:
-            outcome = claims.judge(paper, claim, _lookup(paper, ours), reading or None)
+            outcome = claims.judge(
+                paper, claim, _lookup(paper, ours), reading or None, _gain(paper, ours)
+            )
         except MissingError as missing:
             outcomes.append((name, _verdict(missing.outcome, missing.reason)))
             continue
@@ -277,7 +290,7 @@ def _claim_verdict(
         band = paper.band["change" if relative else "points"]
         tolerance = max(said.half_width, ours.half_width, band)
         found |= {"tolerance": tolerance, "printed_low": said.low, "printed_high": said.high}
-        holds = abs(ours.middle - said.middle) <= tolerance
+        holds = abs(ours.middle - said.middle) <= tolerance and not _opposed(said, ours)
         if not holds and np.sign(ours.middle) == np.sign(said.middle):
             numbers += "; the sign is the printed one, the amount is not"
     if holds:
@@ -286,13 +299,26 @@ def _claim_verdict(
 
 
 def _lookup(paper: Paper, ours: Measurements) -> claims.Lookup:
-    def get(entry: pd.Series) -> Interval:
-        value = our_value(paper, entry, ours)
-        if np.isnan(value.low):
-            return Interval(value.value, value.value)
-        return Interval(min(value.low, value.value), max(value.high, value.value))
+    return lambda entry: _interval(our_value(paper, entry, ours))
+
+
+def _gain(paper: Paper, ours: Measurements) -> claims.Gain:
+    """Differences in points, of the same documents and seeds where these are shared."""
+
+    def get(first: pd.Series, second: pd.Series) -> Interval:
+        shared = ["our_dataset", "our_metric", "convention", "role"]
+        if first["role"] == "value" and first[shared].equals(second[shared]):
+            how = (first["our_metric"], first["convention"])
+            return _interval(ours.change(_setup(second), _setup(first), *how, relative=False))
+        return _interval(our_value(paper, first, ours)) - _interval(our_value(paper, second, ours))
 
     return get
+
+
+def _interval(value: Measured) -> Interval:
+    if np.isnan(value.low):
+        return Interval(value.value, value.value)
+    return Interval(min(value.low, value.value), max(value.high, value.value))
 
 
 def _statistic(entry: pd.Series, print_: Interval, facts: Facts) -> dict[str, Any]:

@@ -13,17 +13,20 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm as normal
 
 from benchmarks.data.cards import all_cards
 from benchmarks.evaluation.conventions import interchangeable
 from benchmarks.evaluation.metrics import Evaluation
 from benchmarks.evaluation.statistics import (
+    LEVEL,
     RESAMPLES,
     SUMMARY_METRICS,
     SUMMARY_NAMES,
     Kind,
     bootstrap,
     mean_relative_change,
+    over_seeds,
     paired_bootstrap,
 )
 from benchmarks.papers.verdicts import FAILED, NOT_APPLICABLE, NOT_RUN
@@ -44,7 +47,7 @@ class MissingError(LookupError):
 
 @dataclass(frozen=True)
 class Measured:
-    """A measured value: the mean over seeds, with its interval over test points (if known)."""
+    """A measured value: the mean over seeds, with its interval over test points and seeds."""
 
     value: float
     low: float
@@ -53,7 +56,8 @@ class Measured:
     seed_sd: float
     runs: tuple[str, ...]
     p: float = float("nan")
-    """The p-value of no change, where the value is a change; the largest over the seeds."""
+    """The p-value of no change, where the value is a change: the largest over the seeds, and no
+    less than the interval over seeds allows (as if of a normal variable)."""
 
     @property
     def half_width(self) -> float:
@@ -151,7 +155,7 @@ class Measurements:
         raise MissingError(NOT_RUN, f"{base} with {variant} was not run on {dataset}")
 
     def measured(self, setup: Setup, metric: str, convention: str) -> Measured:
-        """A metric: mean over seeds, interval over test points."""
+        """A metric: mean over seeds, interval over test points and seeds."""
         values = self.values(setup, metric, convention)
         bounds: list[Bounds] = []
         for seed, value in values.items():
@@ -270,15 +274,21 @@ def average(parts: list[Measured]) -> Measured:
 
 def _measured(setup: Setup, values: dict[int, float], bounds: Sequence[Bounds]) -> Measured:
     seen = list(values.values())
+    value = float(np.mean(seen))
     low, high = np.mean([b[:2] for b in bounds], axis=0) if bounds else (np.nan, np.nan)
+    p = max((b[2] for b in bounds), default=np.nan)
+    wide = over_seeds(seen, float(low), float(high))
+    if wide != (low, high):
+        to_zero = value - wide[0] if value > 0 else wide[1] - value
+        p = np.maximum(p, 2 * normal.sf(normal.ppf(0.5 + LEVEL / 2) * abs(value) / to_zero))
     return Measured(
-        value=float(np.mean(seen)),
-        low=float(low),
-        high=float(high),
+        value=value,
+        low=wide[0],
+        high=wide[1],
         seeds=tuple(sorted(values)),
         seed_sd=float(np.std(seen, ddof=1)) if len(seen) > 1 else float("nan"),
         runs=tuple(setup.cell(seed).path for seed in sorted(values)),
-        p=max((b[2] for b in bounds), default=float("nan")),
+        p=float(p),
     )
 
 

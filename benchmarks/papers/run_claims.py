@@ -1,7 +1,9 @@
 """Claims that a paper's own code judges on the datasets of a run, each row with a verdict.
 
-A claim about a metric is judged by the 95% interval over test documents of the variant's change
-in points. A verdict speaks of the dataset and base of its row alone.
+A claim about a metric is judged by the 95% interval, over test documents and seeds, of the
+variant's change in points. A verdict speaks of the dataset and base of its row alone. The metrics
+of one claim at several k rank the same documents by the same scores: a pair of dataset and base
+counts once, whatever the number of its k.
 """
 
 from __future__ import annotations
@@ -13,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from benchmarks.evaluation.statistics import LEVEL
+from benchmarks.evaluation.statistics import LEVEL, over_seeds
 from benchmarks.papers.artefacts import Artefact, Need
-from benchmarks.papers.verdicts import CONTRADICTED, HOLDS, NO_CHANGE, OF_CLAIMS, UNDECIDED
+from benchmarks.papers.verdicts import CONTRADICTED, HOLDS, NO_CHANGE, UNDECIDED
 from benchmarks.records.cells import KEY
 from benchmarks.records.results import Results
 from benchmarks.render.report import Section
@@ -23,9 +25,16 @@ from benchmarks.render.table import MINUS, Table
 
 COLUMNS = ["claim", "dataset", "base", "measured", "verdict"]
 NOTE = (
-    f"Brackets: {LEVEL:.0%} interval of the change in points, over test documents. "
+    f"Brackets: {LEVEL:.0%} interval of the change in points, over test documents and seeds. "
     f"{HOLDS}: the interval lies on the side the claim speaks of; {CONTRADICTED}: on the other; "
     f"{UNDECIDED}: it holds zero; {NO_CHANGE}: every ranking is the base's. "
+)
+SOME = f"{HOLDS} at some k"
+MIXED = "holds and contradicted"
+SUMMARY_NOTE = (
+    f"Pairs of a dataset and a base; a pair counts once for all its k. {HOLDS}: at every k; "
+    f"{SOME}: and is contradicted at none; {MIXED}: each at some k; {CONTRADICTED}: at some k, "
+    f"and holds at none; {NO_CHANGE}: at every k; {UNDECIDED}: the rest."
 )
 
 
@@ -60,11 +69,15 @@ def verdict(low: float, high: float, sign: int = 1) -> str:
 def differences(intervals: pd.DataFrame, variant: str) -> pd.DataFrame:
     """Changes in points of a variant over its base with bounds, by dataset, base, metric.
 
-    Seeds are averaged, the bounds, too: the interval is that of test documents, not of seeds.
+    Seeds are averaged; the bounds are those over test documents and seeds (``over_seeds``).
     """
     rows = intervals[(intervals["variant"] == variant) & intervals["difference"].notna()]
     columns = ["difference", "difference_low", "difference_high"]
-    return rows.groupby([*KEY[:2], "metric"], sort=False)[columns].mean()
+    found = rows.groupby([*KEY[:2], "metric"], sort=False)[columns]
+    means = found.mean()
+    for key, seeds in found:
+        means.loc[key, columns[1:]] = over_seeds(seeds["difference"], *means.loc[key, columns[1:]])
+    return means
 
 
 def about_changes(intervals: pd.DataFrame, claims: Iterable[Change]) -> list[dict[str, Any]]:
@@ -80,9 +93,26 @@ def about_changes(intervals: pd.DataFrame, claims: Iterable[Change]) -> list[dic
 
 
 def summary(claims: pd.DataFrame) -> pd.DataFrame:
-    """How often each claim had which verdict, by claim."""
-    counts = claims.groupby("claim", sort=False)["verdict"].value_counts().unstack(fill_value=0)
-    return counts.reindex(columns=list(OF_CLAIMS), fill_value=0).reset_index()
+    """By claim: the number of pairs of dataset and base judged, and of those with each verdict.
+
+    The verdicts of a pair at its several k are nested: the pair counts once (``SUMMARY_NOTE``).
+    """
+    pairs = claims.groupby(["claim", "dataset", "base"], sort=False)["verdict"].agg(_of_pair)
+    counts = pairs.groupby("claim", sort=False).value_counts().unstack(fill_value=0)
+    columns = [HOLDS, SOME, MIXED, CONTRADICTED, UNDECIDED, NO_CHANGE]
+    counts = counts.reindex(index=claims["claim"].unique(), columns=columns, fill_value=0)
+    counts.insert(0, "pairs", counts.sum(axis=1))
+    return counts.reset_index(names="claim")
+
+
+def _of_pair(verdicts: pd.Series) -> str:
+    """The one verdict on a dataset and base from those at each k."""
+    seen = set(verdicts)
+    if len(seen) == 1:
+        return str(seen.pop())
+    if HOLDS in seen:
+        return MIXED if CONTRADICTED in seen else SOME
+    return CONTRADICTED if CONTRADICTED in seen else UNDECIDED
 
 
 def claim_tables(
@@ -104,7 +134,7 @@ def claim_tables(
         return pd.DataFrame(judge(results), columns=COLUMNS)
 
     def counted(results: Results) -> Table:
-        return Table("", summary(judged(results)), ["claim"])
+        return Table("", summary(judged(results)), ["claim"], notes=[SUMMARY_NOTE])
 
     def whole(results: Results) -> Table:
         return Table("", judged(results), COLUMNS, notes=[NOTE + note])

@@ -1,11 +1,11 @@
 """The one vocabulary of verdicts: what is said of a printed value, of a claim, of a print itself.
 
-Values: ``reproduced`` (within tolerance), ``same direction`` (outside it, but the change over the
-base has the printed sign), ``contradicted`` (the other sign, and the interval excludes zero),
-``outside tolerance`` (anything else that was measured). Claims: ``holds``, ``contradicted``,
-``undecided`` (it fails, but the interval of the difference holds zero), ``no change``. Where
-nothing was measured: ``failed``, ``not run``, ``not applicable``, each with a reason. Checks of
-print against print: ``ok`` and the findings beside it, the gravest first.
+Values: ``contradicted`` (the change over the base has not the printed sign, and its interval
+excludes zero; this comes first), ``reproduced`` (within tolerance), ``same direction`` (outside it,
+but with the printed sign), ``outside tolerance`` (anything else that was measured). Claims:
+``holds``, ``contradicted``, ``undecided`` (it fails, but the interval of the difference holds
+zero), ``no change``. Where nothing was measured: ``failed``, ``not run``, ``not applicable``, each
+with a reason. Checks of print against print: ``ok`` and the findings beside it, the gravest first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks that need more than one paper or run: copies, datasets, features.
+"""Checks that need more than one paper or run: copies, reruns, datasets, features.
 
 Also what follows from a faulty cell: the summaries that rest on it, computed without it.
 """
@@ -6,11 +6,13 @@ Also what follows from a faulty cell: the summaries that rest on it, computed wi
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
+from benchmarks.data.cards import all_cards
 from benchmarks.evaluation.statistics import SUMMARY_METRICS
 from benchmarks.papers import printed as intervals
 from benchmarks.papers.audit.within import NDCG_CHECK, Finding, position, rows_of, with_implied
@@ -18,6 +20,11 @@ from benchmarks.papers.printed import Interval
 from benchmarks.papers.spec import Paper
 from benchmarks.papers.verdicts import DISAGREES, DOES_NOT_FOLLOW, IMPOSSIBLE, ODD, OK
 from benchmarks.records.cell import PLAIN
+
+RERUN_CHECK = "own run in line with copied values"
+
+BELOW = 1.0
+"""By how many points, on average over P@k, an own run may lie below a copy of the same method."""
 
 
 def check_copies(papers: Sequence[Paper]) -> Iterator[Finding]:
@@ -27,7 +34,7 @@ def check_copies(papers: Sequence[Paper]) -> Iterator[Finding]:
     paper's PSnDCG has the wrong metric; one that equals another method's has the wrong name.
     """
     blocks: dict[tuple[str, str], list[str]] = {}
-    for a, b in itertools.combinations(_copied_rows(papers), 2):
+    for a, b in itertools.combinations(_plain_rows(papers), 2):
         if a.paper == b.paper or a.dataset != b.dataset:
             continue
         shared = [m for m in a.values if m in b.values]
@@ -81,6 +88,27 @@ def check_copies(papers: Sequence[Paper]) -> Iterator[Finding]:
         )
 
 
+def check_reruns(papers: Sequence[Paper]) -> Iterator[Finding]:
+    """An own run of a base is not far below the values that another paper copied for it.
+
+    Copies come from a public list of results; a run far below it had other data or settings, and
+    what is gained over it is gained more easily.
+    """
+    for own, copy in itertools.product(_plain_rows(papers, own=True), _plain_rows(papers)):
+        metrics = [m for m in own.values if m.startswith("P@") and m in copy.values]
+        if own.paper == copy.paper or (own.dataset, own.base) != (copy.dataset, copy.base):
+            continue
+        if metrics:
+            gap = intervals.mean([own.values[m] - copy.values[m] for m in metrics]).middle
+            low = gap < -BELOW
+            message = (
+                f"P lies {-gap:.2f} points below the values copied by {copy.paper}, on average"
+            )
+            yield _copy_finding(
+                own, copy, metrics, ODD if low else OK, RERUN_CHECK, message if low else ""
+            )
+
+
 def check_features(paper: Paper) -> Iterator[Finding]:
     """Runs said to be on other features of a dataset must not equal those on the first."""
     known = with_implied(paper)
@@ -111,24 +139,35 @@ def check_features(paper: Paper) -> Iterator[Finding]:
 
 
 def check_statistics(papers: Sequence[Paper]) -> Iterator[Finding]:
-    """Counts of one dataset agree across papers; averages follow from the counts."""
+    """Counts of one dataset agree across papers; averages follow from the counts.
+
+    Of counts that differ the one on the dataset's card is right, or else that of most papers; the
+    others are charged, all of them where neither decides.
+    """
     tables = [p.values[p.values["role"] == "statistic"] for p in papers]
     entries = pd.concat(tables)
+    cards = all_cards()
     for (dataset, metric), group in entries.groupby(["our_dataset", "our_metric"], sort=False):
         if not str(metric).startswith("n_") or len(group) < 2:
             continue
-        agree = group["value"].astype(float).nunique() == 1
+        counts = group["value"].astype(float)
+        own = cards[str(dataset)].counts.get(str(metric)) if dataset in cards else None
+        (first, times), *others = Counter(counts).most_common()
+        decided = own is not None or all(times > n for _, n in others)
+        right, source = (first, "most papers") if own is None else (float(own), "its card")
         named = ", ".join(f"{p} {v}" for p, v in zip(group["paper"], group["value"], strict=True))
-        for _, entry in group.iterrows():
+        by = f"; {source}: {right:.0f}" if decided else ""
+        for (_, entry), count in zip(group.iterrows(), counts, strict=True):
+            agrees = decided and count == right
             yield Finding(
                 entry["paper"],
                 entry["table"],
                 position(entry["dataset"], "", "", entry["metric"]),
                 "counts agree across papers",
-                OK if agree else DISAGREES,
+                OK if agrees else DISAGREES,
                 entry["value"],
-                "one count",
-                "" if agree else f"{dataset}: {named}",
+                f"{right:.0f}" if decided else "one count",
+                "" if agrees else f"{dataset}: {named}{by}",
             )
     for (paper_id, table, dataset), group in entries.groupby(
         ["paper", "table", "dataset"], sort=False
@@ -156,7 +195,7 @@ def check_consequences(papers: Sequence[Paper], findings: Sequence[Finding]) -> 
             faulty.setdefault((f.paper, dataset, base, variant), set()).add(metric)
     for (paper_id, dataset, base, variant), bad in faulty.items():
         yield from _without(by_id[paper_id], dataset, base, variant, bad, {}, "")
-    copies = _copied_rows(papers)
+    copies = _plain_rows(papers)
     for a, b in itertools.permutations(copies, 2):
         if (a.dataset, a.base) != (b.dataset, b.base) or a.paper == b.paper:
             continue
@@ -260,7 +299,7 @@ def _check_average(paper_id: str, table: str, dataset: str, known: dict[str, Int
 
 @dataclass(frozen=True)
 class Row:
-    """A plain row that was copied from elsewhere, {our metric: value}, and the tables it is in."""
+    """A plain row, copied from elsewhere or the paper's own, and the tables it is in."""
 
     paper: str
     dataset: str
@@ -269,15 +308,15 @@ class Row:
     values: dict[str, Interval]
 
 
-def _copied_rows(papers: Sequence[Paper]) -> list[Row]:
+def _plain_rows(papers: Sequence[Paper], *, own: bool = False) -> list[Row]:
     rows = []
     for paper in papers:
-        copied = paper.values[
+        plain = paper.values[
             (paper.values["role"] == "value")
-            & (paper.values["source"] != "own")
+            & ((paper.values["source"] == "own") == own)
             & (paper.values["our_variant"] == PLAIN)
         ]
-        for (dataset, base), group in copied.groupby(["our_dataset", "our_base"], sort=False):
+        for (dataset, base), group in plain.groupby(["our_dataset", "our_base"], sort=False):
             cells = group[["our_metric", "low", "high"]].to_numpy()
             values = {metric: Interval(low, high) for metric, low, high in cells}
             tables = dict(zip(group["our_metric"], group["table"], strict=True))

@@ -18,9 +18,11 @@ from benchmarks.papers.audit.across import (
     check_consequences,
     check_copies,
     check_features,
+    check_reruns,
     check_statistics,
 )
 from benchmarks.papers.audit.propensity import check_ps_level, check_ps_position, check_ps_span
+from benchmarks.papers.audit.statements import check_claims, check_derived
 from benchmarks.papers.audit.within import Finding, check_all
 from benchmarks.papers.spec import Folders, Paper, load_papers
 from benchmarks.papers.verdicts import MEANING, OF_PRINT, OK
@@ -32,10 +34,13 @@ def audit(papers: Sequence[Paper] | None = None) -> pd.DataFrame:
     papers = load_papers() if papers is None else papers
     findings: list[Finding] = []
     for paper in papers:
+        findings += check_derived(paper)
+        findings += check_claims(paper)
         findings += check_all(paper)
         findings += check_ps_span(paper)
         findings += check_features(paper)
-    for check in (check_ps_position, check_ps_level, check_copies, check_statistics):
+    across = (check_ps_position, check_ps_level, check_copies, check_reruns, check_statistics)
+    for check in across:
         findings += check(papers)
     findings += check_consequences(papers, findings)
     order = {paper.id: position for position, paper in enumerate(papers)}

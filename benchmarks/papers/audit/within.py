@@ -14,12 +14,11 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks.evaluation.statistics import SUMMARY_METRICS
 from benchmarks.papers import claims
 from benchmarks.papers import printed as intervals
 from benchmarks.papers.printed import Interval
 from benchmarks.papers.spec import Paper
-from benchmarks.papers.verdicts import DISAGREES, DOES_NOT_FOLLOW, IMPOSSIBLE, NOTE, ODD, OK
+from benchmarks.papers.verdicts import DISAGREES, IMPOSSIBLE, NOTE, ODD, OK
 
 NDCG_CHECK = "nDCG within what P allows"
 
@@ -52,119 +51,6 @@ def rows_of(paper: Paper) -> Iterator[tuple[tuple[str, ...], dict[str, Interval]
 def position(dataset: str, base: str, variant: str, metric: str = "") -> str:
     """The position of a row or of a value in words: its names that are not empty."""
     return ", ".join(part for part in (dataset, base, variant, metric) if part)
-
-
-def check_derived(paper: Paper) -> Iterator[Finding]:
-    """Averages, differences and mean relative changes, recomputed from the columns they sum up."""
-    derived = paper.values[paper.values["role"].isin(["mean", "difference", "mean_change"])]
-    for _, entry in derived.iterrows():
-        own = [str(part) for part in entry[ROW]]
-        if entry["role"] == "mean_change":
-            # A row is no change of itself.
-            if entry["variant"] == entry["over"]:
-                continue
-            base = [*own[:3], entry["over"]]
-            terms = [
-                intervals.relative_change(_at(paper, own, m), _at(paper, base, m))
-                for m in SUMMARY_METRICS[entry["terms"][0]]
-            ]
-            result, what = intervals.mean(terms), "mean relative change (eq. 30)"
-        elif entry["role"] == "mean":
-            terms = [_at(paper, own, m) for m in entry["terms"]]
-            result, what = intervals.mean(terms), "average"
-        else:
-            first, second = (_at(paper, own, m) for m in entry["terms"])
-            result, what = first - second, "difference"
-        holds = result.overlaps(Interval(entry["low"], entry["high"]))
-        message = ""
-        if not holds and entry["role"] == "mean":
-            message = _explain_mean(entry, terms)
-        yield Finding(
-            paper.id,
-            entry["table"],
-            position(own[1], own[2], own[3], entry["metric"]),
-            what,
-            OK if holds else DOES_NOT_FOLLOW,
-            entry["value"],
-            f"{result.middle:.2f} {result}",
-            message,
-        )
-
-
-def _explain_mean(entry: pd.Series, terms: list[Interval]) -> str:
-    """Which single sign, if read wrongly, would give the printed mean."""
-    goal = Interval(entry["low"], entry["high"])
-    for i, name in enumerate(entry["terms"]):
-        flipped = [-t if j == i else t for j, t in enumerate(terms)]
-        if intervals.mean(flipped).overlaps(goal):
-            return (
-                f"sign error: the printed mean follows if {name} = {terms[i].middle:+.2f} is "
-                f"taken as {-terms[i].middle:+.2f}"
-            )
-    return f"the mean of the printed cells is {intervals.mean(terms).middle:.2f}"
-
-
-def check_claims(paper: Paper) -> Iterator[Finding]:
-    """Statements of the text, judged on the printed cells, under each reading of them."""
-    held_by: dict[str, list[tuple[str, frozenset[str]]]] = {}
-    for claim in paper.claims:
-        readings: Mapping[str, str] = claim.get("readings") or {"": ""}
-        outcomes = {
-            name: claims.judge(paper, claim, claims.printed_value, row or None)
-            for name, row in readings.items()
-        }
-        held = frozenset(name for name, outcome in outcomes.items() if outcome.holds)
-        if "group" in claim:
-            held_by.setdefault(claim["group"], []).append((claim["id"], held))
-        best = next((o for o in outcomes.values() if o.holds), next(iter(outcomes.values())))
-        message = best.detail
-        if not held and best.value is not None:
-            message = f"the cells give {best.value.middle:.2f}, which lies in {best.left}"
-        if len(readings) > 1:
-            message = "; ".join(
-                f"{name} rows: {'holds' if o.holds else 'does not hold'} ({o.left})"
-                + (f": {o.detail}" if o.detail else "")
-                for name, o in outcomes.items()
-            )
-        verdict = DOES_NOT_FOLLOW if not held else NOTE if len(held) < len(readings) else OK
-        if verdict == DOES_NOT_FOLLOW and best.value is not None and _cut_short(best.value, claim):
-            verdict, message = NOTE, "follows if the value was cut off and not rounded"
-        entries = claims.values_of(paper, claim, next(iter(readings.values())) or None)
-        yield Finding(
-            paper.id,
-            ", ".join(sorted(set(entries["table"]))),
-            claim["where"],
-            f"claim {claim['id']}",
-            verdict,
-            claim["says"],
-            best.left,
-            message,
-        )
-    for group, members in held_by.items():
-        common = frozenset.intersection(*(held for _, held in members))
-        split = "; ".join(
-            f"{name}: {' or '.join(sorted(held)) or 'none'}" for name, held in members
-        )
-        yield Finding(
-            paper.id,
-            "",
-            group,
-            "claims of one group hold under one reading",
-            OK if common else DOES_NOT_FOLLOW,
-            f"{len(members)} claims",
-            " or ".join(sorted(common)) or "no one reading",
-            "" if common else f"the readings are mixed: {split}",
-        )
-
-
-def _cut_short(value: Interval, claim: Mapping[str, Any]) -> bool:
-    """Whether an equation holds for a right side whose further digits were dropped."""
-    if claim["op"] != "=" or not isinstance(claim["right"], str):
-        return False
-    right = intervals.printed(claim["right"])
-    unit = math.copysign(2 * right.half_width, right.middle)
-    ends = sorted((right.middle, right.middle + unit))
-    return value.overlaps(Interval(*ends))
 
 
 def check_identities(paper: Paper) -> Iterator[Finding]:
@@ -336,7 +222,7 @@ def with_implied(paper: Paper) -> pd.DataFrame:
     entries = paper.values
     implied = entries[entries["role"] == "delta"].copy()
     for index, entry in implied.iterrows():
-        base = _at(paper, [*entry[ROW[:3]], entry["over"]], entry["metric"])
+        base = value_at(paper, [*entry[ROW[:3]], entry["over"]], entry["metric"])
         total = base + Interval(entry["low"], entry["high"])
         implied.loc[index, ["low", "high"]] = total.low, total.high
         implied.loc[index, "value"] = f"{total.middle:.2f} (by its difference)"
@@ -371,8 +257,6 @@ def check_repeats(paper: Paper) -> Iterator[Finding]:
 def check_all(paper: Paper) -> Iterable[Finding]:
     """Every check that needs this paper alone and no knowledge of propensities or datasets."""
     checks = (
-        check_derived,
-        check_claims,
         check_identities,
         check_ndcg,
         check_hits,
@@ -382,5 +266,6 @@ def check_all(paper: Paper) -> Iterable[Finding]:
     return itertools.chain.from_iterable(check(paper) for check in checks)
 
 
-def _at(paper: Paper, row: list[str], metric: str) -> Interval:
+def value_at(paper: Paper, row: list[str], metric: str) -> Interval:
+    """What is printed in a row, (table, dataset, base, variant), under a metric."""
     return claims.printed_value(paper.one([*row, metric]))

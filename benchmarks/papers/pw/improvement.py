@@ -8,7 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 
 from benchmarks.evaluation.conventions import DEFAULT
-from benchmarks.evaluation.statistics import SUMMARY_NAMES, Kind, mean_relative_change
+from benchmarks.evaluation.statistics import (
+    SUMMARY_NAMES,
+    Kind,
+    mean_relative_change,
+    over_seeds,
+)
 from benchmarks.records.cell import PLAIN
 from benchmarks.records.cells import KEY, wide
 from benchmarks.render.table import Table, with_interval
@@ -57,7 +62,7 @@ def relative_improvement(
             "PS and vanilla: mean relative change over six propensity-scored and six vanilla "
             "metrics (PW eq. 30, @1 counted twice). Bold: best of its base's variants. "
             f"Convention {DEFAULT}; in percent."
-            + ("" if intervals is None else " In brackets: 95% interval over test documents.")
+            + ("" if intervals is None else " In brackets: 95% interval over documents and seeds.")
         ],
         hidden=_bounds(intervals),
     )
@@ -77,11 +82,14 @@ def _bounds(intervals: pd.DataFrame | None) -> list[str]:
 
 
 def _interval(intervals: pd.DataFrame, key: Sequence[str], metric: str) -> tuple[float, float]:
-    """Bounds of a change, averaged over seeds; NaN where there is none."""
+    """Bounds of a change over test documents and seeds; NaN where there is none."""
     rows = intervals[intervals["metric"] == metric]
     for column, value in zip(KEY[:3], key, strict=True):
         rows = rows[rows[column] == value]
-    return float(rows["change_low"].mean()), float(rows["change_high"].mean())
+    rows = rows[rows["change"].notna()]
+    if rows.empty:
+        return float("nan"), float("nan")
+    return over_seeds(rows["change"], rows["change_low"].mean(), rows["change_high"].mean())
 
 
 def _columns(ks: Sequence[int]) -> list[str]:

@@ -66,7 +66,7 @@ def gains(
                 low, high = bounds.loc[key, ["difference_low", "difference_high"]]
                 texts[number, column] = with_interval(row[column], low, high)
     signed = {column: "+.2f" for column in frame.columns if column.startswith("+")}
-    note = "Changes in points; brackets: 95% interval over test documents."
+    note = "Changes in points; brackets: 95% interval over test documents and seeds."
     # PSnDCG@1 is PSP@1: printed once.
     hidden = ["PSnDCG@1", "+PSnDCG@1"]
     return Table("", frame, ["dataset", "base"], signed, texts, notes=[note], hidden=hidden)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse
+from scipy import sparse, stats
 
 from benchmarks.evaluation.completeness import true_beside_estimate
 from benchmarks.evaluation.metrics import Evaluation, evaluate
@@ -17,6 +17,7 @@ from benchmarks.evaluation.statistics import (
     bootstrap,
     holm,
     mean_relative_change,
+    over_seeds,
     paired_bootstrap,
     seed_spread,
 )
@@ -116,6 +117,63 @@ def test_a_much_better_variant_is_seen_as_such():
         assert frame.loc[f"mean {kind}", "change"] == pytest.approx(expected)
 
 
+def pair_of(base, variant, resamples=1000):
+    ones = np.ones(len(base))
+    frame = paired_bootstrap(
+        ratio_metric(base, ones), ratio_metric(variant, ones), resamples=resamples
+    )
+    return frame.iloc[0]
+
+
+def test_a_certain_change_has_the_p_of_the_paired_t_test():
+    """Against a base that is the same at each point the delta method is exact."""
+    variant = np.random.default_rng(3).normal(0.56, 0.1, size=60)
+    found = pair_of(np.full(60, 0.5), variant)
+    assert found.p == pytest.approx(stats.ttest_rel(variant, np.full(60, 0.5)).pvalue)
+    assert found.p < 2 / 1001
+    assert holm([found.p, *[0.5] * 299])[0] < 0.05  # a table of 300 tests can reach it
+
+
+def test_the_p_of_a_certain_change_is_near_that_of_all_sign_flips():
+    """Exact p: the share of the 2^16 ways to sign the differences that are as far from 0."""
+    rng = np.random.default_rng(5)
+    base = rng.uniform(0.3, 0.5, size=16)
+    variant = base + rng.normal(0.06, 0.05, size=16)
+    gain = variant - base
+    signs = 1 - 2 * (np.arange(2**16)[:, None] >> np.arange(16) & 1)
+    exact = np.mean(np.abs(signs @ gain) >= abs(gain.sum()) - 1e-12)
+    assert exact < 2 / 1001
+    assert exact / 3 < pair_of(base, variant).p < exact * 3
+
+
+def test_a_change_of_few_points_is_not_overstated():
+    """Six of 400 points gain, none loses: 2 / 2^6 by all sign flips, not the floor of 2 / 201."""
+    found = pair_of(np.full(400, 0.5), 0.5 + 0.5 * (np.arange(400) < 6), resamples=200)
+    assert found.low > 0
+    assert 2 / 201 < found.p < 2 / 2**6
+
+
+def test_resamples_on_both_sides_of_zero_still_decide_p():
+    base, variant = np.array([0.4, 0.5, 0.6, 0.5]), np.array([0.5, 0.5, 0.5, 0.6])
+    draws = np.random.default_rng(0).integers(0, 4, size=(1000, 4), dtype=np.int32)
+    below = np.mean(variant[draws].sum(axis=1) - base[draws].sum(axis=1) <= 1e-12)
+    assert pair_of(base, variant).p == pytest.approx(2 * (below * 1000 + 1) / 1001, rel=0.05)
+    # The same gain everywhere: there is no error to estimate, so the resamples have the word.
+    assert pair_of(np.full(4, 0.5), np.full(4, 0.6)).p == pytest.approx(2 / 1001)
+
+
+def test_the_p_of_ratios_of_sums_keeps_its_level_under_no_change():
+    """With heavy weights, as of rare labels: 2% of the tests reach 0.02, where counts cannot."""
+    rng = np.random.default_rng(8)
+    found = []
+    for _ in range(1000):
+        weights = 1 + rng.exponential(3.0, 200)
+        base, variant = (weights * (rng.random(200) < 0.4) for _ in range(2))
+        pair = [ratio_metric(numerators, weights) for numerators in (base, variant)]
+        found.append(paired_bootstrap(*pair, resamples=39).p[0])  # the least count: 2 / 40
+    assert 0.01 <= np.mean(np.array(found) <= 0.02) <= 0.03
+
+
 def test_pairs_must_share_points_and_convention():
     with pytest.raises(ValueError, match="same test points"):
         paired_bootstrap(some_evaluation(0), some_evaluation(0, n=50))
@@ -153,6 +211,15 @@ def test_seed_spread():
     assert (spread.mean, spread.sd, spread.seeds) == (2.0, 1.0, 3)
     assert spread.high - spread.mean == pytest.approx(4.302653 / np.sqrt(3), rel=1e-6)
     assert np.isnan(seed_spread([5.0]).sd)
+
+
+def test_seeds_widen_an_interval():
+    """s = 1 over three seeds: t s / sqrt 3 = 2.484; with 3 below and 4 above, by Pythagoras."""
+    low, high = over_seeds([1.0, 2.0, 3.0], 2.0 - 3.0, 2.0 + 4.0)
+    assert 2.0 - low == pytest.approx(np.sqrt(9 + 2.48414**2), rel=1e-5)
+    assert high - 2.0 == pytest.approx(np.sqrt(16 + 2.48414**2), rel=1e-5)
+    assert over_seeds([2.0], -1.0, 6.0) == (-1.0, 6.0)
+    assert over_seeds([2.0, 2.0], -1.0, 6.0) == (-1.0, 6.0)
 
 
 def test_the_propensity_scored_estimate_is_unbiased_for_the_true_precision():

@@ -125,6 +125,61 @@ def test_verdicts_by_tolerance_and_direction():
     assert verdict_of_pwcb(30.0, 30.0).outcome == "outside tolerance"
 
 
+def test_the_sign_comes_before_the_band():
+    """Printed 43.48 over 41.20, ours 43.4 over 43.8: near, but certainly the other way."""
+    fell = verdict_of_pwcb(43.8, 43.4)
+    assert abs(fell.ours - 43.48) < fell.tolerance
+    assert (fell.change_high < 0, fell.outcome) == (True, "contradicted")
+    assert fell.reason == "within tolerance, but the change has the other sign"
+    assert verdict_of_pwcb(43.4, 43.4).outcome == "reproduced"  # no change: no certain sign
+
+
+@pytest.mark.parametrize(
+    ("ours", "spread", "outcome"),
+    [(-0.04, 0.3, "contradicted"), (-0.04, 3.0, "reproduced"), (0.04, 0.3, "reproduced")],
+)
+def test_the_sign_of_a_printed_difference_comes_before_the_band(ours, spread, outcome):
+    """Printed +0.95 points; ours is 0.91 points away from it at most, in a band of 1 point."""
+    cells = cell_rows("Wiki10-31K", "FastXML", "plain", {"PSP@1": 9.76})
+    changed = cell_rows("Wiki10-31K", "FastXML", "RankNet", {"PSP@1": 9.76 + ours})
+
+    def saved(cell):
+        found = evaluation({"PSP@1": 9.76})
+        if cell.variant == "RankNet":
+            step = spread * np.where(np.arange(N) % 2, 1, -1) + ours
+            found.numerators["PSP@1"] = found.numerators["PSP@1"] + step / 100
+        return found
+
+    paper = load_paper("ranknet_taug")
+    one = paper.select(["2", "Wiki10-31K", "FastXML", "*", "PSP@1"])
+    frame = compare(replace(paper, values=one, claims=[]), pd.concat([cells, changed]), saved)
+    row = frame.set_index("variant").loc["delta w/ RankNet"]
+    assert (row.printed, row.outcome) == ("0.95", outcome)
+    assert (row.ours_low > 0 or row.ours_high < 0) == (spread < 1)
+
+
+def test_an_interval_over_several_seeds_has_their_spread():
+    """P@1 rises by 1, 2 and 6 points with three seeds: s = 2.6458, t = 4.3027."""
+    gains = {0: 1.0, 1: 2.0, 2: 6.0}
+    frames = [cell_rows("D", "B", "plain", {"P@1": 50.0}, seed=s) for s in gains]
+    frames += [cell_rows("D", "B", "PW", {"P@1": 50.0 + g}, seed=s) for s, g in gains.items()]
+
+    def saved(cell):
+        return evaluation({"P@1": 50.0 + (gains[cell.seed] if cell.variant == "PW" else 0.0)})
+
+    ours = Measurements(pd.concat(frames), saved, resamples=100)
+    pair = (Setup("D", "B", "plain"), Setup("D", "B", "PW"))
+    change = ours.change(*pair, "P@1", "xc-matlab", relative=False)
+    assert (change.value, len(change.seeds)) == (3.0, 3)
+    # The gain is the same at each point: nothing but the seeds makes the interval.
+    assert change.high - 3.0 == pytest.approx(4.302653 * 2.645751 / np.sqrt(3), rel=1e-5)
+    assert change.low < 0 < change.p
+    assert change.p > 0.05
+    value = ours.measured(pair[1], "P@1", "xc-matlab")
+    alone = Measurements(frames[3], saved, resamples=100).measured(pair[1], "P@1", "xc-matlab")
+    assert value.half_width**2 == pytest.approx(alone.half_width**2 + 6.5725**2, rel=1e-3)
+
+
 def test_the_tolerance_is_the_largest_of_three():
     values = dict.fromkeys(METRICS, 50.0) | {"PSP@1": 37.0}
     cells = cell_rows("EURLex-4K", "Bonsai", "plain", values)
@@ -259,20 +314,62 @@ def test_claims_on_ours():
     assert claims.loc["dismec-pwcb-ps-least", "outcome"] == "not run"
 
 
+@pytest.mark.parametrize(("change", "outcome"), [(0.3, "contradicted"), (-0.3, "holds")])
+def test_the_sign_of_a_claimed_change_comes_before_the_band(change, outcome):
+    """Claimed -1.5 %, in a band of 2: a certain rise by 0.3 % is near, but no cost."""
+    paper = load_paper("pw")
+    claim = next(c for c in paper.claims if c["id"] == "dismec-pw-vanilla-least")
+    plain = dict.fromkeys(METRICS, 50.0)
+    changed = {m: v * (1 + change / 100) for m, v in plain.items()}
+    cells = [
+        (dataset, "DiSMEC", variant, values)
+        for dataset in set(paper.select(["3", "*", "*", "*", "*"]).our_dataset)
+        for variant, values in (("plain", plain), ("PW", changed))
+    ]
+    frame, instances = run_of(*cells)
+    frame = frame.assign(convention="dismec-java")
+    result = compare(replace(paper, claims=[claim]), frame, instances, resamples=50)
+    assert result[result.kind == "claim"].iloc[0].outcome == outcome
+
+
+OWN, SHARED = (1, 2), (1, 1)
+"""Whether the documents on which two runs do well are other ones, or the same."""
+
+
 @pytest.mark.parametrize(
-    ("change", "outcome"), [(0.2, "holds"), (-0.2, "undecided"), (-9.0, "contradicted")]
+    ("change", "documents", "outcome"),
+    [
+        (0.2, OWN, "holds"),
+        (-0.2, OWN, "undecided"),
+        (-0.2, SHARED, "contradicted"),
+        (-9.0, OWN, "contradicted"),
+    ],
 )
-def test_a_failed_inequality_is_undecided_while_the_intervals_meet(change, outcome):
-    """Ours are 40 and 40 + change, each known to about half a point."""
+@pytest.mark.parametrize("kind", ["inequality", "rises"])
+def test_a_failed_inequality_is_undecided_while_the_difference_may_be_zero(
+    kind, change, documents, outcome
+):
+    """Ours are 40 and 40 + change, each known to half a point, the difference perhaps better."""
     paper = load_paper("pw")
     claim = next(c for c in paper.claims if c["id"] == "attentionxml-pwcb-amazon-psp1")
-    frame, instances = run_of(
-        ("Amazon-670K-text", "AttentionXML", "plain", {"PSP@1": 40.0}),
-        ("Amazon-670K-text", "AttentionXML", "PW-cb", {"PSP@1": 40.0 + change}),
+    if kind == "rises":
+        rises = {"cells": claim["left"]["cell"], "over": "Original"}
+        claim = {"id": "up", "where": "", "says": "up", "rises": rises}
+    values = {"plain": 40.0, "PW-cb": 40.0 + change}
+    seeds = dict(zip(values, documents, strict=True))
+    setup = ("Amazon-670K-text", "AttentionXML")
+    frame = pd.concat([cell_rows(*setup, v, {"PSP@1": x}) for v, x in values.items()])
+    result = compare(
+        replace(paper, claims=[claim]),
+        frame.assign(convention="attentionxml"),
+        lambda cell: evaluation({"PSP@1": values[cell.variant]}, seeds[cell.variant]),
+        resamples=100,
     )
-    frame = frame.assign(convention="attentionxml")
-    result = compare(replace(paper, claims=[claim]), frame, instances, resamples=100)
-    assert result[result.kind == "claim"].iloc[0].outcome == outcome
+    row = result[result.kind == "claim"].iloc[0]
+    assert row.outcome == outcome
+    if kind == "rises":
+        assert ("1 of 1 cells do not rise" in row.reason) == (change < 0)
+        assert ("Amazon-670K, PW-cb, PSP@1 -" in row.reason) == (change < 0)
 
 
 def test_tally_and_page(tmp_path):

@@ -11,7 +11,7 @@ from benchmarks.papers.ranknet_taug import claims as judge
 from benchmarks.papers.ranknet_taug.artefacts import ARTEFACTS
 from benchmarks.papers.ranknet_taug.figures import swept_metrics
 from benchmarks.papers.ranknet_taug.tables import gains
-from benchmarks.papers.run_claims import about_changes, verdict
+from benchmarks.papers.run_claims import MIXED, SOME, about_changes, row, summary, verdict
 from benchmarks.papers.verdicts import CONTRADICTED, HOLDS, NO_CHANGE, UNDECIDED
 from benchmarks.records.results import Results
 from benchmarks.render.report import has_rows
@@ -88,6 +88,34 @@ def test_claims_about_metrics_take_their_own_sign() -> None:
     rows = about_changes(found, judge.CHANGES)
     assert [row["verdict"] for row in rows] == [HOLDS, CONTRADICTED]
     assert rows[0]["measured"] == "PSP@1 +2.00 [+1.00, +3.00]"
+
+
+def test_seeds_widen_the_interval_of_a_claim() -> None:
+    """Gains of 1 and 3 points with two seeds: t s / sqrt 2 = 12.706, far beyond the documents'."""
+    seeds = [intervals(**{"PSP@1": (g - 0.5, g + 0.5)}).assign(seed=g) for g in (1, 3)]
+    assert [r["verdict"] for r in about_changes(seeds[0], judge.CHANGES)] == [HOLDS]
+    (found,) = about_changes(pd.concat(seeds), judge.CHANGES)
+    assert found["verdict"] == UNDECIDED
+    assert found["measured"].startswith("PSP@1 +2.00 [−10.72, +14.72]")
+
+
+def test_the_summary_counts_pairs_and_nests_k() -> None:
+    pairs = {
+        ("toy", "Bonsai"): (HOLDS, HOLDS, HOLDS),
+        ("toy", "Parabel"): (HOLDS, UNDECIDED, HOLDS),
+        ("other", "Bonsai"): (HOLDS, UNDECIDED, CONTRADICTED),
+        ("other", "Parabel"): (CONTRADICTED, UNDECIDED, UNDECIDED),
+        ("third", "Bonsai"): (UNDECIDED, NO_CHANGE, NO_CHANGE),
+        ("third", "Parabel"): (NO_CHANGE, NO_CHANGE, NO_CHANGE),
+    }
+    rows = [row("up", *pair, "", said) for pair, three in pairs.items() for said in three]
+    rows.append(row("alone", "toy", "Bonsai", "", HOLDS))
+    counts = summary(pd.DataFrame(rows)).set_index("claim")
+    assert list(counts.index) == ["up", "alone"]
+    assert counts.loc["up", "pairs"] == 6
+    for said in (HOLDS, SOME, MIXED, CONTRADICTED, UNDECIDED, NO_CHANGE):
+        assert counts.loc["up", said] == 1
+    assert counts.loc["alone", ["pairs", HOLDS]].tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(

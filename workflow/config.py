@@ -68,6 +68,12 @@ def check(config: Mapping[str, Any], source: str) -> dict[str, Any]:
     """The configuration with its defaults, or an error that names each key that is wrong."""
     checked: dict[str, Any] = validate(dict(config), SCHEMA, source)
     checked["budget"] = {**DEFAULT_BUDGET, **checked["budget"]}
+    most = max(checked["ks"])
+    if checked["top_k"] < most:
+        raise InvalidDocumentError(
+            f"{source} is not valid:\n  top_k: {checked['top_k']} labels kept per document are too "
+            f"few for the metrics at {most}; raise it to {most} or lower ks"
+        )
     return checked
 
 

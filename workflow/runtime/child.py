@@ -25,6 +25,7 @@ from benchmarks.common.atomic import write_json
 from benchmarks.common.loading import load_class, target_of
 from benchmarks.data.prepared import open_prepared
 from benchmarks.data.split import Split
+from benchmarks.evaluation.topk import TopK
 from methods.controls import Oracle
 from methods.interface import Clock, Method, Model, Resources
 from methods.registry import MisfitError, Recipe, assemble
@@ -125,10 +126,13 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
         model = _fit(method, train, spec, journal, clock)
     with journal.timed("predict"):
         top = model.predict(test.inputs, spec["top_k"])
-    fault = top.fault(len(test), test.n_labels)
+    fault: str | None = f"a {type(top).__name__}, not a TopK"
+    if isinstance(top, TopK):
+        fault = top.fault(len(test), test.n_labels, spec["top_k"])
     if fault is not None:
         return {"status": "error", "reason": f"the predictions are not valid: {fault}"}
-    np.savez_compressed(scratch / "predictions.npz", indices=top.indices, scores=top.scores)
+    indices, scores = top.indices.astype(np.int32), top.scores.astype(np.float32)
+    np.savez_compressed(scratch / "predictions.npz", indices=indices, scores=scores)
     np.savez_compressed(scratch / "norms.npz", norms=_norms(model, train))
     return {**ok, "notes": list(model.notes), "decision_threshold": model.decision_threshold}
 

@@ -62,7 +62,7 @@ class Journal:
 
     def _report(self, done: float, total: float, what: str) -> None:
         self._last_report = time.monotonic()
-        state = {"phase": self.phase, "done": done, "total": total, "what": what}
+        state = {"phase": self.phase, "done": done, "total": total, "what": what[:200]}
         temporary = self.scratch / "progress.tmp"
         temporary.write_text(json.dumps(state), encoding="utf-8")
         temporary.replace(self.scratch / "progress.json")

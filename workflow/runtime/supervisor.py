@@ -78,7 +78,7 @@ def supervise(
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     tree = _Tree()
     started = time.monotonic()
-    log.unlink(missing_ok=True)
+    log.write_bytes(b"")
     with log.open("ab") as output:  # appended to, so that it can be shortened meanwhile
         child = subprocess.Popen(
             command,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,12 @@ def check(config: Mapping[str, Any], source: str) -> dict[str, Any]:
     """The configuration with its defaults, or an error that names each key that is wrong."""
     checked: dict[str, Any] = validate(dict(config), SCHEMA, source)
     checked["budget"] = {**DEFAULT_BUDGET, **checked["budget"]}
+    most = max(checked["ks"])
+    if checked["top_k"] < most:
+        raise InvalidDocumentError(
+            f"{source} is not valid:\n  top_k: {checked['top_k']} labels kept per document are too "
+            f"few for the metrics at {most}; raise it to {most} or lower ks"
+        )
     return checked
 
 
@@ -77,7 +84,7 @@ def plan(config: Mapping[str, Any], source: str, datasets: Iterable[str]) -> lis
     """
     known = list(datasets)
     jobs: dict[Cell, Job] = {}
-    faults: list[str] = []
+    faults = _redefined(config["define"])
     for number, block in enumerate(config["cells"]):
         where = f"cells[{number}]"
         faults += [
@@ -156,6 +163,20 @@ def swept(jobs: Iterable[Job], settings: Iterable[str]) -> dict[str, dict[str, A
         return {}
     common = max(targets, key=targets.count)
     return {variant: values for variant, (target, values) in found.items() if target == common}
+
+
+def _redefined(define: Mapping[str, Any]) -> list[str]:
+    """A fault for each definition whose name has a meaning without it: its cells would be
+    taken for those of the built-in method or of the composition."""
+    faults = []
+    kinds: dict[str, Callable[..., Any]] = {"bases": base_recipe, "variants": variant_recipes}
+    for kind, find in kinds.items():
+        for name in define[kind]:
+            others = {other: entry for other, entry in define[kind].items() if other != name}
+            with suppress(UnknownNameError):
+                find(name, others)
+                faults.append(f"define.{kind}.{name}: this name has a meaning; choose another")
+    return faults
 
 
 def _look_up(

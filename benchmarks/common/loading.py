@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from inspect import isabstract
 from typing import TypeVar
 
 Kind = TypeVar("Kind")
@@ -17,6 +18,9 @@ def load_class(target: str, kind: type[Kind]) -> type[Kind]:
         raise ValueError(f"cannot import {target!r}: {error}") from error
     if not (isinstance(found, type) and issubclass(found, kind)):
         raise ValueError(f"{target} is not a {kind.__name__}")
+    if isabstract(found):
+        missing = ", ".join(sorted(getattr(found, "__abstractmethods__", ())))
+        raise ValueError(f"{target}: {name} is abstract; define {missing}")
     return found
 
 

@@ -17,11 +17,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common.schema import load_yaml, validate
+from benchmarks.common.schema import InvalidDocumentError, load_yaml, validate
 from benchmarks.data.errors import UnknownNameError
 
 FOLDERS = tuple(Path(__file__).parents[1] / room for room in ("datasets", "resources"))
 SCHEMA = Path(__file__).parent / "dataset.schema.yaml"
+PATH_OPTIONS = ("label_names", "aligned_texts", "vocabulary", "topics", "vectors")
+DIGEST_BYTES = 64 * 2**20
+"""Smaller local files are digested whole, which takes a tenth of a second at most."""
 DEFAULT_TFIDF = {"sublinear_tf": True, "max_features": 200_000}
 
 Part = str | list[str] | dict[str, str]
@@ -119,9 +122,9 @@ class Card:
     def digest(self) -> str:
         """Changes when what is prepared from the card would; notes and titles do not count.
 
-        Local files count with their size and time, so that edited data are prepared again.
+        Local files count with what is in them, so that edited data are prepared again.
         """
-        about: list[Any] = [self.name, self.A, self.B, sorted(self.counts.items())]
+        about: list[Any] = [self.name, self.kind, self.subset_of, self.A, self.B, self.counts]
         if self.embedding is not None:
             about.append(self.embedding.digest())
         if self.encoder is not None:
@@ -131,22 +134,27 @@ class Card:
             about.append([source.format, source.train, source.test, source.dev])
             about.append([dict(source.options), dict(source.counts)])
             about.append([f.sha256 or f.md5 or f.git_blob or f.name for f in source.files])
-            if not source.files:
-                about.append([_stamp(Path(path)) for path in local_paths(source)])
+            about.append([_stamp(path) for path in local_files(source)])
         return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
-def local_paths(source: Source) -> list[str]:
-    """Every file a source without downloads reads."""
-    found: list[str] = []
-    for part in (source.train, source.test, source.dev):
-        if isinstance(part, str):
-            found.append(part)
-        elif isinstance(part, list):
-            found.extend(part)
-        elif part is not None:
-            found.extend(part.values())
-    return found
+def local_files(source: Source) -> list[Path]:
+    """Every file of this machine that a source reads, sorted; what it downloads is left out."""
+    parts: list[Any] = [source.train, source.test, source.dev]
+    parts += [source.options.get(key) for key in PATH_OPTIONS]
+    named: list[str] = []
+    for part in filter(None, parts):
+        several = part.values() if isinstance(part, dict) else part
+        named += [part] if isinstance(part, str) else several
+    found: set[Path] = set()
+    for name in named:
+        path = Path(name)
+        if source.files and not path.is_absolute():
+            continue  # a member of a download
+        matches = Path().glob(name) if "*" in name and not path.is_absolute() else [path]
+        for match in matches:
+            found.update(match.glob("*.json") if match.is_dir() else [match])
+    return sorted(found)
 
 
 def _stamps(folder: Path) -> list[list[Any]]:
@@ -154,14 +162,22 @@ def _stamps(folder: Path) -> list[list[Any]]:
 
 
 def _stamp(path: Path) -> list[Any]:
-    if not path.exists():
+    """What changes with a file's content: a digest of it or, of a large file, its inode's state.
+
+    Size and time of change alone would miss a file that ``rsync -t`` or ``cp -p`` replaced by one
+    of equal size. The time of the inode's last change cannot be set by programs, but a copy on
+    another disk has another one: large files that were moved are prepared again.
+    """
+    if not path.is_file():
         return [str(path), None]
     status = path.stat()
-    return [str(path), status.st_size, status.st_mtime_ns]
+    if status.st_size < DIGEST_BYTES:
+        return [str(path), hashlib.sha256(path.read_bytes()).hexdigest()]
+    return [str(path), status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
 def all_cards(user: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Card]:
-    """Every card by name: the project's, and the user's over them."""
+    """Every card by name: the project's, and the user's beside them."""
     cards = dict(_own_cards())
     for name, document in (user or {}).items():
         cards[name] = user_card(name, document)
@@ -188,7 +204,17 @@ def unknown_name(name: str, known: Iterable[str]) -> UnknownNameError:
 
 
 def user_card(name: str, document: Mapping[str, Any]) -> Card:
-    """A card from the user's configuration; its paths are relative to the working folder."""
+    """A card from the user's configuration; its paths are relative to the working folder.
+
+    A name that is taken is an error: results of other data would pass as that dataset's.
+    """
+    from benchmarks.data.synthetic import NAMES
+
+    if name in NAMES or name in _own_cards():
+        raise InvalidDocumentError(
+            f"define.datasets.{name}: there is a built-in dataset or resource of this name; "
+            "choose another"
+        )
     return _card({"name": name, **document}, f"the card of dataset {name!r}")
 
 

@@ -126,8 +126,11 @@ def check_content(content: Content) -> None:
             _check_finite(matrix, where)
         if (part.labels.data != 1).any():
             raise DataError(f"{split}, labels: a value other than 1")
-    if content.splits["train"].labels.nnz == 0:
-        raise DataError("train: no document has a label")
+        if part.labels.nnz == 0:
+            raise DataError(f"{split}: no document has a label")
+    features = content.splits["train"].bow
+    if features is not None and features.nnz == 0:
+        raise DataError("train: no document has a feature")
     for what in COLUMN_LIMITS:
         found = {
             s: _matrices(p)[what].shape[1]

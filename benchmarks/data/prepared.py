@@ -129,13 +129,23 @@ def read_meta(folder: str | Path) -> dict[str, Any]:
     path = Path(folder) / "meta.json"
     if not path.exists():
         raise FileNotFoundError(f"{folder} is not a prepared dataset: it has no meta.json")
-    meta: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if meta.get("format") != FORMAT:
+    meta = _document(path)
+    if meta is None or meta.get("format") != FORMAT:
+        found = "no JSON object" if meta is None else f"format {meta.get('format')!r}"
         raise ValueError(
-            f"{path}: format {meta.get('format')!r}, this version reads {FORMAT}; "
+            f"{path}: {found}, this version reads format {FORMAT}; "
             f"delete {folder} to have it prepared again"
         )
     return meta
+
+
+def _document(path: Path) -> dict[str, Any] | None:
+    """The JSON object in a file; None where it is damaged."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):  # no UTF-8, no JSON, or nested without end
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def write_unavailable(folder: str | Path, name: str, reason: str) -> None:
@@ -146,9 +156,16 @@ def write_unavailable(folder: str | Path, name: str, reason: str) -> None:
 
 
 def forget_unavailable(root: str | Path) -> None:
-    """Remove the records of unavailable datasets, so that they are looked for again."""
-    for path in Path(root).glob("*/meta.json"):
-        if json.loads(path.read_text(encoding="utf-8")).get("unavailable"):
+    """Remove the records of unavailable datasets, so that they are looked for again.
+
+    Of a folder with a damaged ``meta.json``, that file is removed: the next run that needs the
+    dataset prepares it again.
+    """
+    for path in filter(Path.is_file, Path(root).glob("*/meta.json")):
+        meta = _document(path)
+        if meta is None:
+            path.unlink()
+        elif meta.get("unavailable"):
             shutil.rmtree(path.parent)
 
 

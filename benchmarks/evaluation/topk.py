@@ -65,8 +65,16 @@ class TopK:
         top.scores[rows[keep], rank[keep]] = values[order][keep]
         return top
 
-    def fault(self, n: int, n_labels: int) -> str | None:
-        """What is wrong with these predictions for n documents; None where nothing is."""
+    def fault(self, n: int, n_labels: int, k: int | None = None) -> str | None:
+        """What is wrong with these predictions for n documents; None where nothing is.
+
+        With ``k``, every row must have as many columns, padded where there are fewer labels.
+        """
+        if self.indices.dtype.kind != "i" or self.scores.dtype.kind not in "iuf":
+            types = f"{self.indices.dtype} labels and {self.scores.dtype} scores"
+            return f"{types}, not signed integers (int32) and numbers (float32)"
+        if k is not None and self.k != k:
+            return f"{self.k} labels per document instead of {k}; pad with label -1, score -inf"
         if len(self) != n:
             return f"{len(self)} rows of predictions for {n} documents"
         real = self.indices >= 0

@@ -10,9 +10,9 @@ rule prepare:
     conda:
         "../../environment.yml"
     params:
+        # Of this dataset alone: another user's dataset must not have it prepared again.
         card=get_card_digest,
         code=get_dataset_code,
-        cards=USER_CARDS,
     script:
         "../scripts/prepare.py"
 

@@ -16,12 +16,13 @@ from benchmarks.evaluation.topk import TopK
 from workflow.runtime import provenance
 from workflow.runtime.devices import NoDeviceError, resolve, take
 from workflow.runtime.launch import launch
+from workflow.runtime.logs import bounded, tail
 from workflow.runtime.resume import hold
 from workflow.runtime.supervisor import Exit
 
 RUN_SCHEMA = Path(__file__).parents[1] / "schemas" / "run.schema.yaml"
 RUN_FORMAT = 1
-LOG_TAIL_LINES = 20
+NOTES = 20
 
 
 def run_cell(
@@ -69,7 +70,7 @@ def run_cell(
         **cell,
         "status": outcome["status"],
         "reason": outcome["reason"],
-        "notes": outcome.get("notes", []),
+        "notes": [bounded(note) for note in outcome.get("notes", [])[:NOTES]],
         "phases": outcome.get("phases", {}),
         "wall_s": ended.wall_s,
         "cpu_s": ended.cpu_s,
@@ -88,7 +89,7 @@ def run_cell(
         **provenance.commit(),
         "code": code,
         "data": meta["checksum"],
-        "log_tail": _tail(log) if outcome["status"] != "ok" else [],
+        "log_tail": tail(log) if outcome["status"] != "ok" else [],
     }
     finish(folder, scratch, record, meta, top_k)
     if outcome["status"] == "ok":
@@ -173,6 +174,7 @@ def _launch(
     except NoDeviceError as error:
         log.write_text(f"{error}\n", encoding="utf-8")
         return _not_started(scratch, str(error))
+    outcome["reason"] = bounded(outcome["reason"])
     return ended, {**outcome, "device": granted.device}
 
 
@@ -209,8 +211,3 @@ def finish(
             )
     write_json(folder / "run.json", record)
     shutil.rmtree(scratch)
-
-
-def _tail(log: Path) -> list[str]:
-    text = log.read_text(encoding="utf-8", errors="replace")
-    return text.splitlines()[-LOG_TAIL_LINES:]

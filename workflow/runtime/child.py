@@ -25,11 +25,14 @@ from benchmarks.common.atomic import write_json
 from benchmarks.common.loading import load_class, target_of
 from benchmarks.data.prepared import open_prepared
 from benchmarks.data.split import Split
+from benchmarks.evaluation.topk import TopK
 from methods.controls import Oracle
 from methods.interface import Clock, Method, Model, Resources
 from methods.registry import MisfitError, Recipe, assemble
 
 PROGRESS_EVERY_S = 0.5
+LEAST_DOCUMENTS = 3
+"""Of fewer, of either split, the propensity model is undefined and no cell could be scored."""
 
 
 class Journal:
@@ -61,7 +64,7 @@ class Journal:
 
     def _report(self, done: float, total: float, what: str) -> None:
         self._last_report = time.monotonic()
-        state = {"phase": self.phase, "done": done, "total": total, "what": what}
+        state = {"phase": self.phase, "done": done, "total": total, "what": what[:200]}
         temporary = self.scratch / "progress.tmp"
         temporary.write_text(json.dumps(state), encoding="utf-8")
         temporary.replace(self.scratch / "progress.json")
@@ -92,6 +95,11 @@ def run(spec: dict[str, Any], scratch: Path) -> dict[str, Any]:
 def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any]:
     clock = Clock(spec["wall_s"])
     train, test = open_prepared(spec["data"])
+    for name, split in (("train", train), ("test", test)):
+        with_labels = int((np.diff(split.labels.indptr) > 0).sum())
+        if with_labels < LEAST_DOCUMENTS:
+            has = f"{name} has {with_labels} documents with labels"
+            return {"status": "skipped", "reason": f"{has}; metrics need {LEAST_DOCUMENTS} or more"}
     base, *variants = (Recipe(part["class"], part["params"]) for part in spec["parts"])
     method: Method = assemble(base, variants)
     resources = Resources(spec["threads"], spec["memory_mb"], spec["wall_s"], spec["device"])
@@ -125,10 +133,13 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
         model = _fit(method, train, spec, journal, clock)
     with journal.timed("predict"):
         top = model.predict(test.inputs, spec["top_k"])
-    fault = top.fault(len(test), test.n_labels)
+    fault: str | None = f"a {type(top).__name__}, not a TopK"
+    if isinstance(top, TopK):
+        fault = top.fault(len(test), test.n_labels, spec["top_k"])
     if fault is not None:
         return {"status": "error", "reason": f"the predictions are not valid: {fault}"}
-    np.savez_compressed(scratch / "predictions.npz", indices=top.indices, scores=top.scores)
+    indices, scores = top.indices.astype(np.int32), top.scores.astype(np.float32)
+    np.savez_compressed(scratch / "predictions.npz", indices=indices, scores=scores)
     np.savez_compressed(scratch / "norms.npz", norms=_norms(model, train))
     return {**ok, "notes": list(model.notes), "decision_threshold": model.decision_threshold}
 

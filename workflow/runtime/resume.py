@@ -13,9 +13,11 @@ import json
 import shutil
 from base64 import urlsafe_b64decode
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
+OUTPUT_FOLDERS = ("results", "figures")
 _held: list[IO[str]] = []  # open for the life of the process: closing would drop the lock
 
 
@@ -59,24 +61,23 @@ def clear_after_kill(state: Path, workdir: Path) -> bool:
     """Clear what a dead run left in Snakemake's ``state`` folder; False where a live one has it.
 
     Unfinished outputs are deleted, as ``--rerun-incomplete`` would. Jobs that a cluster may still
-    be running are left to Snakemake, which finds them by their id.
+    be running are left to Snakemake, which finds them by their id; so are marks that stand for no
+    output of this workflow.
     """
     state.mkdir(exist_ok=True)
     try:
         hold(state / "tailtables.lock")
     except BusyError:
         return False
-    for lock in (state / "locks").glob("*.lock"):
+    for lock in filter(Path.is_file, (state / "locks").glob("*.lock")):
         lock.unlink(missing_ok=True)
     marks = state / "incomplete"
     for mark in [path for path in marks.rglob("*") if path.is_file()]:
-        try:
-            on_cluster = json.loads(mark.read_text(encoding="utf-8")).get("external_jobid")
-        except json.JSONDecodeError:
-            on_cluster = None  # the mark itself was cut short by the kill
-        if not on_cluster:
-            unfinished = _unfinished(marks, mark, workdir)
-            if unfinished.is_dir():
+        unfinished = _unfinished(marks, mark, workdir)
+        with suppress(OSError, ValueError):  # the mark stays, and Snakemake says what is unfinished
+            if unfinished is None or _on_cluster(mark):
+                continue
+            if unfinished.is_dir() and not unfinished.is_symlink():
                 shutil.rmtree(unfinished)
             else:
                 unfinished.unlink(missing_ok=True)
@@ -84,7 +85,27 @@ def clear_after_kill(state: Path, workdir: Path) -> bool:
     return True
 
 
-def _unfinished(marks: Path, mark: Path, workdir: Path) -> Path:
-    """The output that a mark stands for: Snakemake spells its path in base64, in folders."""
+def _on_cluster(mark: Path) -> bool:
+    try:
+        return bool(json.loads(mark.read_bytes())["external_jobid"])
+    except (ValueError, RecursionError, LookupError, TypeError):
+        return False  # the mark itself was cut short by the kill
+
+
+def _unfinished(marks: Path, mark: Path, workdir: Path) -> Path | None:
+    """The output that a mark stands for; None for what is not below the folders of outputs.
+
+    Snakemake spells an output's path in base64, in folders. Whoever can write a mark may name any
+    path, so only what the workflow makes is ever deleted: links out of these folders are not
+    followed, though each of the folders may itself be a link to another disk.
+    """
     encoded = "".join(part.removeprefix("@") for part in mark.relative_to(marks).parts)
-    return workdir / urlsafe_b64decode(encoded).decode()
+    try:
+        decoded = Path(urlsafe_b64decode(encoded).decode())
+        top, *below = decoded.parts or ("",)
+        unfinished = workdir / decoded
+        folder = unfinished.parent.resolve()
+    except (ValueError, OSError, RuntimeError):  # RuntimeError: links that lead in a circle
+        return None
+    made_here = top in OUTPUT_FOLDERS and below and ".." not in below
+    return unfinished if made_here and folder.is_relative_to((workdir / top).resolve()) else None

@@ -21,6 +21,8 @@ from pathlib import Path
 
 import psutil
 
+from workflow.runtime.logs import shorten
+
 POLL_S = 0.05
 GRACE_S = 5.0
 SETTLE_S = 1.0  # helpers of multiprocessing end by themselves just after their parent
@@ -79,7 +81,8 @@ def supervise(
     # than this process's own may be that copy's.
     inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.monotonic()
-    with log.open("wb") as output:
+    log.write_bytes(b"")
+    with log.open("ab") as output:  # appended to, so that it can be shortened meanwhile
         child = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -105,6 +108,7 @@ def supervise(
                 if stopped_for:
                     tree.end(spare_reaping=child.pid)
             on_poll()
+            shorten(log)
             time.sleep(POLL_S)
     except BaseException:
         # Interrupted from outside: nothing that this run started may live on.
@@ -113,6 +117,7 @@ def supervise(
     child.returncode = os.waitstatus_to_exitcode(status)
     names = [] if stopped_for else tree.outliving()
     tree.end()
+    shorten(log)
     return Exit(
         code=child.returncode,
         stopped_for=stopped_for,

@@ -10,7 +10,7 @@ with logged(snakemake.log[0]):
         name,
         meta.parents[1],
         snakemake.config.get("mirror"),
-        snakemake.params.cards,
+        snakemake.config.get("define", {}).get("datasets"),
         snakemake.params.code,
     )
     meta.touch()  # newer than its inputs, even if it was ready

@@ -25,14 +25,13 @@ from benchmarks.common.atomic import write_json
 from benchmarks.common.loading import load_class, target_of
 from benchmarks.data.prepared import open_prepared
 from benchmarks.data.split import Split
+from benchmarks.evaluation.propensity import LEAST_DOCUMENTS
 from benchmarks.evaluation.topk import TopK
 from methods.controls import Oracle
 from methods.interface import Clock, Method, Model, Resources
 from methods.registry import MisfitError, Recipe, assemble
 
 PROGRESS_EVERY_S = 0.5
-LEAST_DOCUMENTS = 3
-"""Of fewer, of either split, the propensity model is undefined and no cell could be scored."""
 
 
 class Journal:
@@ -95,11 +94,13 @@ def run(spec: dict[str, Any], scratch: Path) -> dict[str, Any]:
 def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any]:
     clock = Clock(spec["wall_s"])
     train, test = open_prepared(spec["data"])
-    for name, split in (("train", train), ("test", test)):
-        with_labels = int((np.diff(split.labels.indptr) > 0).sum())
-        if with_labels < LEAST_DOCUMENTS:
-            has = f"{name} has {with_labels} documents with labels"
-            return {"status": "skipped", "reason": f"{has}; metrics need {LEAST_DOCUMENTS} or more"}
+    with_labels = int((np.diff(train.labels.indptr) > 0).sum())
+    if with_labels < LEAST_DOCUMENTS:
+        has = f"train has {with_labels} documents with labels"
+        return {
+            "status": "skipped",
+            "reason": f"{has}; propensities need {LEAST_DOCUMENTS} or more",
+        }
     base, *variants = (Recipe(part["class"], part["params"]) for part in spec["parts"])
     method: Method = assemble(base, variants)
     resources = Resources(spec["threads"], spec["memory_mb"], spec["wall_s"], spec["device"])

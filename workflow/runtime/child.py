@@ -99,7 +99,7 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
         has = f"train has {with_labels} documents with labels"
         return {
             "status": "skipped",
-            "reason": f"{has}; propensities need {LEAST_DOCUMENTS} or more",
+            "reason": f"{has}; metrics need {LEAST_DOCUMENTS} or more",
         }
     base, *variants = (Recipe(part["class"], part["params"]) for part in spec["parts"])
     method: Method = assemble(base, variants)

@@ -1,16 +1,13 @@
+from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks.records.cell import Cell
 from workflow.runtime.ensemble import ensemble_cell
 
-wildcards = snakemake.wildcards
+folder = Path(snakemake.output.record).parent
 ensemble_cell(
-    Path(snakemake.output.record).parent,
-    cell={
-        "dataset": wildcards.dataset,
-        "base": wildcards.base,
-        "variant": wildcards.variant,
-        "seed": int(wildcards.seed),
-    },
+    folder,
+    cell=asdict(Cell.from_path(folder)),
     recipe=snakemake.params.recipe,
     data=Path(snakemake.input.data).parent,
     members=[Path(record).parent for record in snakemake.input.records],

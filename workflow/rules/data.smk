@@ -10,7 +10,7 @@ rule prepare:
     conda:
         "../../environment.yml"
     params:
-        # Of this dataset alone: another user's dataset must not have it prepared again.
+        # Of this dataset alone: a change of another card must not have it prepared again.
         card=get_card_digest,
         code=get_dataset_code,
     script:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,3 +27,9 @@ def environment() -> jinja2.Environment:
 def render_page(template: str, **values: Any) -> str:
     """A page as self-contained HTML."""
     return environment().get_template(f"{template}.html.j2").render(**values)
+
+
+def template_digest() -> str:
+    """Changes with any template or the style sheet, which a digest of code does not see."""
+    files = sorted(path for path in TEMPLATES.iterdir() if path.is_file())
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]

@@ -128,6 +128,17 @@ def test_code_of_the_metrics_scores_again_and_trains_nothing(done, edited, smoke
     assert "run_cell" not in jobs
 
 
+def test_a_template_makes_the_pages_again_and_nothing_else(done, edited, smoke):
+    edited("benchmarks/render/templates/style.css", "font-size: 28px", "font-size: 29px")
+    assert set(done.planned(config=smoke)) == {
+        "audit",
+        "compare",
+        "compare_summary",
+        "report",
+        "all",
+    }
+
+
 def test_raising_a_budget_reruns_nothing(done, smoke):
     config = yaml.safe_load(smoke.read_text())
     config["budget"] = {"wall_s": 999, "memory_mb": 3000, "threads": 2}

@@ -12,6 +12,7 @@ from benchmarks.common.schema import InvalidDocumentError
 from benchmarks.papers.artefacts import all_artefacts
 from benchmarks.papers.spec import paper_folders, sources
 from benchmarks.records.cell import Cell
+from benchmarks.render.page import template_digest
 from workflow.config import check, check_pairs, plan, swept
 from workflow.resources import announce, needed
 from workflow.runtime.devices import resolve

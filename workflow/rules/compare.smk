@@ -16,6 +16,7 @@ rule audit:
     params:
         papers=USER_PAPERS,
         code=code_digest("benchmarks.papers.audit.page"),
+        templates=template_digest(),
     script:
         "../scripts/audit.py"
 
@@ -39,6 +40,7 @@ rule compare:
     params:
         papers=USER_PAPERS,
         code=code_digest("benchmarks.papers.compare_page"),
+        templates=template_digest(),
     script:
         "../scripts/compare.py"
 

@@ -13,6 +13,7 @@ rule report:
         "../../environment.yml"
     params:
         code=code_digest("workflow.report"),
+        templates=template_digest(),
         papers=USER_PAPERS,
     script:
         "../scripts/report.py"

@@ -27,7 +27,7 @@ def needed(job: Job) -> list[str]:
         found: list[str] = json.loads(announced).get(_pair(job), [])
         return found
     try:
-        return sorted(getattr(assemble(job.base, job.variants), "resources", ()))
+        return sorted(assemble(job.base, job.variants).resources)
     except MisfitError:
         return []
 

@@ -119,11 +119,6 @@ def sources(name: str, extra: Folders | None = None) -> list[str]:
     return [str(folder / SPEC), *map(str, sorted((folder / "published").glob("*.csv")))]
 
 
-def conventions_used(extra: Folders | None = None) -> list[str]:
-    """Conventions under which some published table can be compared."""
-    return sorted({c for paper in load_papers(extra) for c in paper.values["convention"]})
-
-
 @cache
 def _read_spec(folder: Path) -> Mapping[str, Any]:
     path = folder / SPEC

@@ -11,11 +11,9 @@ second way to resume, retry and check.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -26,6 +24,7 @@ from gdown.exceptions import FileURLRetrievalError
 from tqdm import tqdm
 
 from benchmarks.common.atomic import write_json
+from benchmarks.common.locks import exclusive
 from benchmarks.data import package_index
 from benchmarks.data.cards import RemoteFile
 from benchmarks.data.errors import UnavailableError
@@ -310,14 +309,6 @@ def _save(response: httpx.Response, job: _Download, have: int) -> None:
             bar.update(len(chunk))
     if total is not None and have != total:
         raise TryAgainError(f"the connection closed after {have:,} of {total:,} bytes")
-
-
-@contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """One process at a time; the lock goes with the process."""
-    with path.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
 
 
 def _advice(file: RemoteFile, cache: Path, mirror: str | None, failures: list[str]) -> str:

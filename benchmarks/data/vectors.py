@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common.atomic import atomic_folder, write_json
+from benchmarks.common.atomic import atomic_folder
 from benchmarks.data.content import find
 from benchmarks.data.errors import DataError, FormatError
 from benchmarks.data.matrices import load_array
+from benchmarks.data.prepared import read_meta, write_meta
+from benchmarks.data.verify import verify
 
 VECTORS, WORDS = "vectors.npy", "vocabulary.txt"
 
@@ -22,6 +24,7 @@ def open_vectors(folder: str | Path) -> tuple[list[str], np.ndarray]:
     folder = Path(folder)
     if not (folder / "meta.json").exists():
         raise FileNotFoundError(f"{folder} holds no prepared word vectors: it has no meta.json")
+    verify(folder, read_meta(folder))
     words = (folder / WORDS).read_text(encoding="utf-8").split("\n")
     return words, np.load(folder / VECTORS, mmap_mode="r")
 
@@ -34,8 +37,7 @@ def write_vectors(
     with atomic_folder(folder) as temporary:
         np.save(temporary / VECTORS, vectors)
         (temporary / WORDS).write_text("\n".join(words), encoding="utf-8")
-        write_json(temporary / "meta.json", facts)
-    return facts
+        return write_meta(temporary, facts)
 
 
 def read_npy(options: Mapping[str, Any], root: Path) -> tuple[list[str], np.ndarray]:

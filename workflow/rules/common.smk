@@ -1,5 +1,8 @@
 # Helpers of the rules: configuration, cells, digests. Rules declare, these functions decide.
+import os
 import re
+import sys
+import uuid
 
 from snakemake.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.settings import ExecMode
@@ -8,6 +11,7 @@ from benchmarks.data import names as dataset_names
 from benchmarks.data.cards import all_cards
 from benchmarks.data.prepared import forget_unavailable
 from benchmarks.data.synthetic import NAMES as SYNTHETIC
+from benchmarks.data.verify import MODE_VARIABLE, RUN_VARIABLE
 from benchmarks.common.schema import InvalidDocumentError
 from benchmarks.papers.artefacts import all_artefacts
 from benchmarks.papers.spec import paper_folders, sources
@@ -18,6 +22,7 @@ from workflow.resources import announce, needed
 from workflow.runtime.devices import resolve
 from workflow.runtime.digest import code_digest
 from workflow.runtime.resume import before_execution, clear_after_kill
+from workflow.runtime.seals import remove_damaged
 
 IS_MAIN = workflow.exec_mode == ExecMode.DEFAULT
 CONFIG_NAME = " + ".join(str(f) for f in workflow.configfiles) or "the configuration"
@@ -42,9 +47,14 @@ except InvalidDocumentError as error:
 def start_afresh():
     clear_after_kill(Path(".snakemake"), Path("."))
     forget_unavailable("results/data")
+    for path in remove_damaged([Path("results"), Path("figures")]):
+        print(f"{path} is not what was written; it is made again", file=sys.stderr)
 
 
+# Read by whoever opens prepared data, in this process or one it starts.
+os.environ[MODE_VARIABLE] = SETTINGS["verify"]
 if IS_MAIN:
+    os.environ[RUN_VARIABLE] = uuid.uuid4().hex
     before_execution(workflow, start_afresh)
 
 # A pattern of the variants that are made from other cells; of none, one that nothing matches.

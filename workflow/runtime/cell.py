@@ -13,6 +13,7 @@ from benchmarks.common.atomic import atomic_folder, atomic_path, write_json
 from benchmarks.common.schema import validate
 from benchmarks.data.prepared import read_meta
 from benchmarks.evaluation.topk import TopK
+from benchmarks.records.files import write_record
 from workflow.runtime import provenance
 from workflow.runtime.devices import NoDeviceError, resolve, take
 from workflow.runtime.launch import launch
@@ -81,6 +82,7 @@ def run_cell(
         "params": outcome.get("params", {}),
         "decision_threshold": outcome.get("decision_threshold"),
         "device": outcome.get("device", resolve(device)),
+        "top_k": top_k,
         "threads": threads,
         "shards": len(shards) or 1,
         "budget": dict(budget),
@@ -209,5 +211,5 @@ def finish(
             np.savez_compressed(
                 temporary, norms=np.full(meta.get("n_labels", 0), np.nan, np.float32)
             )
-    write_json(folder / "run.json", record)
+    write_record(folder, record)
     shutil.rmtree(scratch)

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from benchmarks.common.atomic import atomic_folder, write_text
+from benchmarks.common.atomic import atomic_folder, temporary_folder, write_text
 from benchmarks.common.digests import DamagedError
 from benchmarks.common.locks import exclusive
 from benchmarks.data import facts, formats, vectors
@@ -210,8 +209,7 @@ def _prepare_from(
     fetched = [(file, fetch(file, cache, mirror, patience)) for file in source.files]
     if not source.files:
         return _write(source, card, folder, Path.cwd(), fetched)
-    with tempfile.TemporaryDirectory(prefix=".unpack-", dir=cache) as temporary:
-        root = Path(temporary)
+    with temporary_folder(cache, "unpack") as root:
         try:
             for file, found in fetched:
                 unpack(found.path, root, members=file.members or None)

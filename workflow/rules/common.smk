@@ -12,6 +12,7 @@ from benchmarks.data.cards import all_cards
 from benchmarks.data.prepared import forget_unavailable
 from benchmarks.data.synthetic import NAMES as SYNTHETIC
 from benchmarks.data.verify import MODE_VARIABLE, RUN_VARIABLE
+from benchmarks.common.atomic import sweep
 from benchmarks.common.schema import InvalidDocumentError
 from benchmarks.papers.artefacts import all_artefacts
 from benchmarks.papers.spec import paper_folders, sources
@@ -21,7 +22,12 @@ from workflow.config import check, check_pairs, plan, swept
 from workflow.resources import announce, needed
 from workflow.runtime.devices import resolve
 from workflow.runtime.digest import code_digest
-from workflow.runtime.resume import before_execution, clear_after_kill
+from workflow.runtime.resume import (
+    OUTPUT_FOLDERS,
+    before_execution,
+    clear_after_kill,
+    clear_scratch,
+)
 from workflow.runtime.seals import remove_damaged
 
 IS_MAIN = workflow.exec_mode == ExecMode.DEFAULT
@@ -45,9 +51,13 @@ except InvalidDocumentError as error:
 
 
 def start_afresh():
-    clear_after_kill(Path(".snakemake"), Path("."))
+    if not clear_after_kill(Path(".snakemake"), Path(".")):
+        return  # another run is at work here: what there is may be its own
+    clear_scratch(Path("results/runs"))
+    for folder in OUTPUT_FOLDERS:
+        sweep(folder)
     forget_unavailable("results/data")
-    for path in remove_damaged([Path("results"), Path("figures")]):
+    for path in remove_damaged(map(Path, OUTPUT_FOLDERS)):
         print(f"{path} is not what was written; it is made again", file=sys.stderr)
 
 

@@ -15,7 +15,7 @@ from benchmarks.records.files import cell_file, read_record
 from methods.variants.ensemble import average, mean_norms
 from workflow.runtime import provenance
 from workflow.runtime.cell import RUN_FORMAT, finish
-from workflow.runtime.resume import hold
+from workflow.runtime.resume import wait_and_hold
 
 
 def ensemble_cell(
@@ -35,7 +35,7 @@ def ensemble_cell(
     ensemble: the first that failed is the reason.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    hold(folder / ".lock")
+    wait_and_hold(folder / ".lock")
     scratch = folder / ".scratch"
     scratch.mkdir(exist_ok=True)
     records = [read_record(member) for member in members]

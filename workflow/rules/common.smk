@@ -29,6 +29,7 @@ from workflow.runtime.resume import (
     clear_scratch,
 )
 from workflow.runtime.seals import remove_damaged
+from workflow.runtime.stop import Stop
 
 IS_MAIN = workflow.exec_mode == ExecMode.DEFAULT
 CONFIG_NAME = " + ".join(str(f) for f in workflow.configfiles) or "the configuration"
@@ -51,6 +52,7 @@ except InvalidDocumentError as error:
 
 
 def start_afresh():
+    Stop(workflow).install()
     if not clear_after_kill(Path(".snakemake"), Path(".")):
         return  # another run is at work here: what there is may be its own
     clear_scratch(Path("results/runs"))

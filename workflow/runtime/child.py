@@ -151,7 +151,11 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
     indices, scores = top.indices.astype(np.int32), top.scores.astype(np.float32)
     np.savez_compressed(scratch / "predictions.npz", indices=indices, scores=scores)
     np.savez_compressed(scratch / "norms.npz", norms=_norms(model, train))
-    return {**ok, "notes": list(model.notes), "decision_threshold": model.decision_threshold}
+    return {
+        **ok,
+        "notes": list(model.notes),
+        "decision_threshold": _finite(model.decision_threshold),
+    }
 
 
 def _fit(
@@ -212,6 +216,11 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float):  # bool is an int
         return value
     return bounded(repr(value), 200)
+
+
+def _finite(threshold: float | None) -> float | None:
+    """A declared threshold; one that no score can be compared with is none."""
+    return None if threshold is None or not np.isfinite(threshold) else float(threshold)
 
 
 def _said(error: Exception) -> str:

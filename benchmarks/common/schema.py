@@ -55,7 +55,11 @@ def validate(document: Any, schema: str | Path, source: str) -> Any:
     ``source`` is what the user calls the document: a file's path, mostly.
     """
     rules = load_yaml(schema)
-    if _size(document, {}) > SIZE_LIMIT:
+    try:
+        size = _size(document, {})
+    except RecursionError:
+        raise InvalidDocumentError(f"{source} is not valid:\n  nested too deeply") from None
+    if size > SIZE_LIMIT:
         raise InvalidDocumentError(
             f"{source} is not valid:\n  it stands for more than {SIZE_LIMIT:,} entries, or holds "
             "itself; write out what its aliases (*name) repeat"

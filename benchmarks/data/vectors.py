@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from benchmarks.data.content import find
 from benchmarks.data.errors import DataError, FormatError
 from benchmarks.data.matrices import load_array
 from benchmarks.data.prepared import read_meta, write_meta
+from benchmarks.data.streams import read_json, read_text, text_lines
 from benchmarks.data.verify import verify
 
 VECTORS, WORDS = "vectors.npy", "vocabulary.txt"
@@ -43,7 +43,7 @@ def write_vectors(
 def read_npy(options: Mapping[str, Any], root: Path) -> tuple[list[str], np.ndarray]:
     """Vectors in a ``.npy`` file and words in a text file, line by line."""
     vectors = load_array(find(root, options["vectors"]), mmap_mode="r")
-    words = find(root, options["vocabulary"]).read_text(encoding="utf-8").split("\n")
+    words = read_text(find(root, options["vocabulary"])).split("\n")
     if words and not words[-1]:
         words.pop()
     if len(words) != len(vectors):
@@ -56,29 +56,34 @@ def read_npy(options: Mapping[str, Any], root: Path) -> tuple[list[str], np.ndar
 def read_glove(options: Mapping[str, Any], root: Path) -> tuple[list[str], np.ndarray]:
     """GloVe's text form, ``word v1 v2 ...``; words may hold spaces, numbers may not."""
     path = find(root, options["vectors"])
-    with path.open(encoding="utf-8") as stream:
-        first = stream.readline().rstrip("\n").split(" ")
-        dimensions = len(first) - 1
-        rows = 1 + sum(1 for _ in stream)
+    stream = text_lines(path)
+    dimensions = len(next(stream, "").rstrip("\n").split(" ")) - 1
+    if dimensions < 1:
+        raise FormatError(path, 1, "no word followed by numbers", "Fetch it again.")
+    rows = 1 + sum(1 for _ in stream)
     words: list[str] = []
     vectors = np.empty((rows, dimensions), np.float32)
     seen: set[str] = set()
     kept = 0
-    with path.open(encoding="utf-8") as stream:
-        for number, line in enumerate(stream, 1):
-            fields = line.rstrip("\n").rsplit(" ", dimensions)
-            if len(fields) != dimensions + 1:
-                raise FormatError(path, number, f"no {dimensions} numbers", "Fetch it again.")
-            if fields[0] in seen:
-                continue  # 840B repeats a few words; the first is the more frequent
-            seen.add(fields[0])
-            words.append(fields[0])
+    for number, line in enumerate(text_lines(path), 1):
+        fields = line.rstrip("\n").rsplit(" ", dimensions)
+        if len(fields) != dimensions + 1:
+            raise FormatError(path, number, f"no {dimensions} numbers", "Fetch it again.")
+        if fields[0] in seen:
+            continue  # 840B repeats a few words; the first is the more frequent
+        try:
             vectors[kept] = np.array(fields[1:], np.float32)
-            kept += 1
+        except ValueError as error:
+            raise FormatError(
+                path, number, f"no {dimensions} numbers", "Fetch it again."
+            ) from error
+        seen.add(fields[0])
+        words.append(fields[0])
+        kept += 1
     return words, vectors[:kept]
 
 
 def count_entries(path: Path) -> int:
     """Entries of a JSON object, such as a tokenizer's vocabulary."""
-    entries: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    entries: dict[str, Any] = read_json(path)
     return len(entries)

@@ -150,9 +150,7 @@ def _rows(
 
 def _one_line(text: str) -> str:
     """A row is one line, whatever a reason holds: line ends of every kind become spaces."""
-    return (
-        " ".join(line.strip(" \t") for line in text.splitlines()) if text.strip() else text.strip()
-    )
+    return " ".join(line.strip(" \t") for line in text.splitlines())
 
 
 def _pipes(texts: Sequence[str]) -> str:

@@ -153,7 +153,7 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
     np.savez_compressed(scratch / "norms.npz", norms=_norms(model, train))
     return {
         **ok,
-        "notes": list(model.notes),
+        "notes": [_printable(str(note)) for note in model.notes],
         "decision_threshold": _finite(model.decision_threshold),
     }
 
@@ -213,7 +213,9 @@ def plain(value: Any) -> Any:
             digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]
             return f"{value.dtype}{list(value.shape)}, sha256 {digest}..."
         return plain(value.tolist())
-    if value is None or isinstance(value, str | int | float):  # bool is an int
+    if isinstance(value, str):
+        return _printable(value)
+    if value is None or isinstance(value, int | float):  # bool is an int
         return value
     return bounded(repr(value), 200)
 
@@ -223,10 +225,15 @@ def _finite(threshold: float | None) -> float | None:
     return None if threshold is None or not np.isfinite(threshold) else float(threshold)
 
 
+def _printable(text: str) -> str:
+    """Text that every file takes: halves of surrogate pairs by their number."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def _said(error: Exception) -> str:
     """The text of an exception, even of one that fails to give any."""
     try:
-        return str(error)
+        return _printable(str(error))
     except Exception as worse:
         return f"(its text could not be had: {type(worse).__name__})"
 

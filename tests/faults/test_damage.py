@@ -91,6 +91,7 @@ def steps():
     for cell in cells:
         reads = Files(data=data, record=f"{cell}/run.json", predictions=f"{cell}/predictions.npz")
         makes = Files(metrics=f"{cell}/metrics.csv", instance=f"{cell}/instance.npz")
+        makes.append(f"{cell}/evaluation.json")
         made.append(step("evaluate", reads, makes, ks=[1, 3, 5], threshold=None))
     tables = {"cells": "results/cells.csv", "runs": "results/runs.csv"}
     reads = Files(records=of["run.json"], metrics=of["metrics.csv"])
@@ -127,6 +128,8 @@ def steps():
 def looks_at(job, name):
     """Whether a job reads a file: one of its inputs, or one that lies beside it in a cell's or a
     dataset's folder, or an input's seal."""
+    if name in job.output:
+        return False  # written anew, whatever it was
     inputs = set(job.input)
     folders = {os.path.dirname(p) for p in inputs if "/runs/" in p or "/data/" in p}
     parent, base = os.path.split(name)

@@ -64,6 +64,7 @@ def run_cell(
         "data": meta["checksum"],
     }
     if waited and (found := _made_meanwhile(folder, identity)) is not None:
+        log.write_text("Made by a process of an earlier run; its log is gone.\n", encoding="utf-8")
         return found
     scratch, checkpoint = folder / ".scratch", folder / ".checkpoint"
     checkpoint.mkdir(exist_ok=True)

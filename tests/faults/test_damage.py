@@ -131,6 +131,8 @@ def looks_at(job, name):
     if name in job.output:
         return False  # written anew, whatever it was
     inputs = set(job.input)
+    if job.script == "compare" and name.endswith(".npy"):
+        return False  # it looks at meta.json alone
     folders = {os.path.dirname(p) for p in inputs if "/runs/" in p or "/data/" in p}
     parent, base = os.path.split(name)
     sealed = os.path.join(parent, base.removeprefix(".").removesuffix(".sha256"))
@@ -203,11 +205,11 @@ def test_an_undamaged_tree_gives_the_same_bytes(finished, monkeypatch):
 
 
 def test_a_byte_changed_or_cut_anywhere(finished, monkeypatch):
-    """Every file once, and as many again by chance; not hypothesis, whose shrinking would call
+    """Every file once, and some again by chance; not hypothesis, whose shrinking would call
     the steps for minutes where the file and the position say all there is."""
     rng = random.Random(15)
     names = sorted(finished.files)
-    for name in [*names, *rng.choices(names, k=len(names) // 2)]:
+    for name in [*names, *rng.choices(names, k=30)]:
         whole = finished.files[name]
         position = rng.randrange(len(whole)) if whole else 0
         damaged = bytearray(whole)

@@ -1,0 +1,186 @@
+"""Encoders and tokenisers from folders: tiny RoBERTa, XLNet and BERT, made here at random."""
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+
+from methods.text.pretrained import PretrainedEncoder, Tokeniser
+
+TEXTS = ["the cat sat on the mat", "a dog", "", "regulation of the council on imports of rice " * 5]
+SIZES = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24}
+
+
+def roberta(folder):
+    """Byte-level BPE and marks <s> </s>, as RoBERTa has them."""
+    from transformers import RobertaConfig, RobertaModel, RobertaTokenizerFast
+
+    marks = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    made.train_from_iterator(
+        TEXTS, trainers.BpeTrainer(vocab_size=320, special_tokens=marks, initial_alphabet=alphabet)
+    )
+    made.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    RobertaTokenizerFast(tokenizer_object=made).save_pretrained(folder)
+    config = RobertaConfig(
+        vocab_size=330, num_hidden_layers=3, max_position_embeddings=80, pad_token_id=1, **SIZES
+    )
+    RobertaModel(config).save_pretrained(folder)
+
+
+def xlnet(folder):
+    """Unigram pieces and marks <sep> <cls> at the end, as XLNet has them."""
+    from transformers import PreTrainedTokenizerFast, XLNetConfig, XLNetModel
+
+    marks = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>"]
+    made = Tokenizer(models.Unigram())
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    trainer = trainers.UnigramTrainer(vocab_size=60, special_tokens=marks, unk_token="<unk>")
+    made.train_from_iterator(TEXTS, trainer)
+    made.post_processor = processors.TemplateProcessing(
+        single="$A <sep> <cls>", special_tokens=[("<sep>", 4), ("<cls>", 3)]
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=made, pad_token="<pad>", unk_token="<unk>", padding_side="left"
+    ).save_pretrained(folder)
+    config = XLNetConfig(vocab_size=70, d_model=16, n_layer=3, n_head=2, d_inner=24)
+    XLNetModel(config).save_pretrained(folder)
+
+
+def bert(folder):
+    from transformers import BertConfig, BertModel
+
+    BertModel(BertConfig(vocab_size=330, num_hidden_layers=3, **SIZES)).save_pretrained(folder)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    torch.manual_seed(0)
+    found = {}
+    for make in (roberta, xlnet, bert):
+        found[make.__name__] = tmp_path_factory.mktemp(make.__name__)
+        make(found[make.__name__])
+    return found
+
+
+KINDS = ["roberta", "xlnet", "bert"]
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch):
+    """Whoever opens a connection fails the test."""
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("an encoder must not be looked for on the network")
+
+    monkeypatch.setattr("socket.socket.connect", refuse)
+
+
+@pytest.mark.parametrize("kind", ["roberta", "xlnet"])
+def test_tokenisers_put_the_marks_and_cut_long_texts(folders, kind, tmp_path):
+    tokeniser = Tokeniser(folders[kind])
+    indptr, ids = tokeniser(TEXTS, 12)
+    rows = [ids[a:b].tolist() for a, b in zip(indptr[:-1], indptr[1:], strict=True)]
+    assert max(map(len, rows)) == 12
+    for row in rows:
+        if kind == "roberta":
+            assert (row[0], row[-1]) == (0, 2)
+        else:
+            assert row[-2:] == [4, 3]
+    assert len(rows[2]) == 2, "an empty text is its marks"
+    assert tokeniser.padding == {"roberta": 1, "xlnet": 5}[kind]
+    PretrainedEncoder.load(folders[kind], trainable=False).save(tmp_path)
+    tokeniser.save(tmp_path)
+    again = Tokeniser(tmp_path)(TEXTS, 12)
+    np.testing.assert_array_equal(again[1], ids)
+
+
+def padded(lengths, width=9, vocabulary=60):
+    generator = torch.Generator().manual_seed(1)
+    ids = torch.randint(7, vocabulary, (len(lengths), width), generator=generator)
+    mask = torch.arange(width) < torch.tensor(lengths)[:, None]
+    return torch.where(mask, ids, 1), mask
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_stages_equal_the_model_in_one_call(folders, kind):
+    encoder = PretrainedEncoder.load(folders[kind], trainable=True).eval()
+    ids, mask = padded([9, 4, 6])
+    states = encoder.encode(encoder.embed(ids), mask)
+    whole = encoder.model(input_ids=ids, attention_mask=mask.float()).last_hidden_state
+    assert states.shape == (3, 9, encoder.width) == (3, 9, 16)
+    torch.testing.assert_close(states[mask], whole[mask])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_padding_changes_nothing(folders, kind):
+    encoder = PretrainedEncoder.load(folders[kind], trainable=False)
+    ids, mask = padded([9, 4, 6])
+    states = encoder.encode(encoder.embed(ids), mask)
+    for i, length in enumerate((9, 4, 6)):
+        alone = ids[i : i + 1, :length]
+        found = encoder.encode(encoder.embed(alone), mask[i : i + 1, :length])
+        torch.testing.assert_close(found[0], states[i, :length], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hidden_states_can_be_changed_between_layers(folders, kind):
+    encoder = PretrainedEncoder.load(folders[kind], trainable=False)
+    ids, mask = padded([9, 9, 9])
+    partner = torch.tensor([1, 2, 0])
+    vectors = encoder.embed(ids)
+    plain = encoder.encode(vectors, mask)
+    same = encoder.encode(vectors, mask, (2, lambda states: states))
+    torch.testing.assert_close(same, plain)
+    # All of another document's states after a layer: from there on it is that document.
+    swapped = encoder.encode(vectors, mask, (2, lambda states: states[partner]))
+    torch.testing.assert_close(swapped, plain[partner])
+    shapes = []
+    encoder.encode(vectors, mask, (1, lambda states: shapes.append(states.shape) or states))
+    assert shapes == [(3, 9, 16)]
+    assert torch.equal(encoder.encode(vectors, mask), plain), "the hook is gone"
+    with pytest.raises(ValueError, match="layers 1 to 3"):
+        encoder.encode(vectors, mask, (4, lambda states: states))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_frozen_encoders_learn_nothing_and_drop_nothing_out(folders, kind):
+    ids, mask = padded([9, 4])
+    frozen = PretrainedEncoder.load(folders[kind], trainable=False).train()
+    one = frozen.encode(frozen.embed(ids), mask)
+    assert not one.requires_grad
+    torch.testing.assert_close(frozen.encode(frozen.embed(ids), mask), one)
+    assert not any(p.requires_grad for p in frozen.parameters())
+    trained = PretrainedEncoder.load(folders[kind], trainable=True).train()
+    states = trained.encode(trained.embed(ids), mask)
+    states.sum().backward()
+    assert trained.model.get_input_embeddings().weight.grad is not None
+    # What SSMix asks for: the gradient in the word vectors, even of a frozen encoder.
+    vectors = frozen.embed(ids).requires_grad_()
+    frozen.encode(vectors, mask).square().sum().backward()
+    assert (vectors.grad.norm(dim=2)[mask] > 0).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_first_layers_alone_and_saving(folders, kind, tmp_path):
+    short = PretrainedEncoder.load(folders[kind], trainable=False, layers=2)
+    assert short.depth == 2
+    ids, mask = padded([9, 4])
+    states = short.encode(short.embed(ids), mask)
+    short.save(tmp_path)
+    again = PretrainedEncoder.load(tmp_path, trainable=False)
+    assert again.depth == 2
+    torch.testing.assert_close(again.encode(again.embed(ids), mask), states)
+    with pytest.raises(ValueError, match="3 layers; 4 cannot"):
+        PretrainedEncoder.load(folders[kind], trainable=False, layers=4)
+
+
+def test_names_that_are_no_folder_are_never_looked_up(tmp_path):
+    for name in ("roberta-base", tmp_path):
+        with pytest.raises(FileNotFoundError, match=r"holds no encoder"):
+            PretrainedEncoder.load(name, trainable=False)
+        with pytest.raises(FileNotFoundError, match=r"holds no encoder"):
+            Tokeniser(name)

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn import functional
 
 Normalisation = Literal["eq24", "cluster"]
 
@@ -23,7 +23,7 @@ def log_probability(root: Tensor, leaf: Tensor) -> tuple[Tensor, Tensor]:
 
     1 - p = (exp(-r) + exp(-l) + exp(-r - l)) / ((1 + exp(-r)) (1 + exp(-l))).
     """
-    log_p = F.logsigmoid(root) + F.logsigmoid(leaf)
+    log_p = functional.logsigmoid(root) + functional.logsigmoid(leaf)
     log_rest = torch.logaddexp(torch.logaddexp(-root, -leaf), -root - leaf)
     return log_p, log_rest + log_p
 
@@ -83,7 +83,7 @@ class LabelClusters(nn.Module):
         scores = self.head(vectors)
         n_head = self.edges[0]
         head = scores[:, :n_head]
-        found = F.binary_cross_entropy_with_logits(
+        found = functional.binary_cross_entropy_with_logits(
             head,
             targets[:, :n_head],
             pos_weight=None if weights is None else weights[:n_head],
@@ -94,7 +94,7 @@ class LabelClusters(nn.Module):
         for i, (tail, where) in enumerate(zip(self.tails, self.clusters[1:], strict=True)):
             root = scores[:, n_head + i]
             present = (targets[:, where] > 0).any(dim=1)
-            total = total + torch.where(present, 0.0, F.softplus(root))
+            total = total + torch.where(present, 0.0, functional.softplus(root))
             terms = terms + torch.where(present, where.stop - where.start, 1)
             rows = present.nonzero().squeeze(1)
             if len(rows) == 0:

@@ -22,9 +22,11 @@ Change = Callable[[Tensor], Tensor]
 
 
 def encoder_files(resource: Path) -> Path:
-    """The folder with an encoder's files, from the folder of its prepared resource."""
-    meta = json.loads((Path(resource) / "meta.json").read_text(encoding="utf-8"))
-    return Path(meta.get("folder") or resource)
+    """The folder with an encoder's files: the resource itself, or what its meta.json names."""
+    meta = Path(resource) / "meta.json"
+    if not meta.is_file():
+        return Path(resource)
+    return Path(json.loads(meta.read_text(encoding="utf-8")).get("folder") or resource)
 
 
 class Tokeniser:
@@ -70,7 +72,7 @@ class PretrainedEncoder(nn.Module):
         self.model = model
         self.trainable = trainable
         if getattr(model, "pooler", None) is not None:
-            model.pooler = None  # a summary that label attention has no use for
+            model.pooler = None  # type: ignore[assignment]  # nothing here uses its summary
         if layers is not None:
             _shorten(model, layers)
         self.requires_grad_(trainable)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from torch.nn import functional as F
+from torch.nn import functional
 
 from methods.text.aplc import LabelClusters, even_cutoffs, log_probability, normalised
 
@@ -60,10 +60,10 @@ def test_label_probabilities_are_root_times_leaf(cutoffs):
 def test_with_one_cluster_the_loss_is_binary_cross_entropy():
     layer, _ = clusters([])
     vectors, targets = documents()
-    full = F.binary_cross_entropy_with_logits(layer(vectors), targets)
+    full = functional.binary_cross_entropy_with_logits(layer(vectors), targets)
     torch.testing.assert_close(layer.loss(vectors, targets), full)
     weights = torch.rand(L, dtype=torch.float64) * 5
-    full = F.binary_cross_entropy_with_logits(layer(vectors), targets, pos_weight=weights)
+    full = functional.binary_cross_entropy_with_logits(layer(vectors), targets, pos_weight=weights)
     torch.testing.assert_close(layer.loss(vectors, targets, weights), full)
 
 

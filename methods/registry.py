@@ -46,6 +46,14 @@ VARIANTS: dict[str, str] = {
     "Taug-s": "methods.variants.taug:TaugS",
     "Taug-ds": "methods.variants.taug:Taug",
     "ensemble": "methods.variants.ensemble:Ensemble",
+    "TailMix": "methods.variants.mixup:TailMix",
+    "TailMix-nosim": "methods.variants.mixup:TailMixNoSim",
+    "TailMix-nolpg": "methods.variants.mixup:TailMixNoLPG",
+    "TailMix-nosim-nolpg": "methods.variants.mixup:TailMixNoSimNoLPG",
+    "wordMix": "methods.variants.mixup:WordMix",
+    "hiddenMix": "methods.variants.mixup:HiddenMix",
+    "TMix": "methods.variants.mixup:TMix",
+    "SSMix": "methods.variants.mixup:SSMix",
 }
 
 ALIASES = {"Taug": "Taug-ds", "RankNet+Taug-ds": "RankNet+Taug"}

@@ -91,10 +91,8 @@ class TextMethod(Method):
         labels = trained_labels(train, context.dev)
         torch.manual_seed(context.seed)
         network = self.build(train, labels, context)
-        loss = cross_entropy(
-            context.hooks, labels, self.normalise_weights, context.device
-        )
-        objective = BatchLoss.of(context.hooks, loss)
+        loss = cross_entropy(context.hooks, labels, self.normalise_weights, context.device)
+        objective = BatchLoss.of(context.hooks.of_labels(labels), loss)
         dev = None
         if context.dev is not None:
             dev = Examples(

@@ -27,9 +27,9 @@ def interpolated(
 ) -> tuple[Tensor, Tensor]:
     """States float[B, T, d] mixed with those of each document's partner, and the mask of the mix.
 
-    Where only one of two documents has a token, the other gives what its padding holds, and the
-    position counts.
+    Where only one of two documents has a token, the other adds nothing, and the position counts.
     """
+    states = states * mask.unsqueeze(-1)
     return torch.lerp(states[partner], states, share), mask | mask[partner]
 
 

@@ -59,6 +59,14 @@ class LabelGraph:
         """The neighbour of each label that has this number among its neighbours, from 0."""
         return self.indices[self.indptr[labels] + number]
 
+    def of_labels(self, labels: np.ndarray) -> LabelGraph:
+        """The graph of some labels among themselves, in this order."""
+        ones = np.ones(len(self.indices), np.float32)
+        whole = sparse.csr_matrix((ones, self.indices, self.indptr), (self.n_labels, self.n_labels))
+        part = sparse.csr_matrix(whole[labels][:, labels])
+        part.sort_indices()
+        return LabelGraph(part.indptr.astype(np.int64), part.indices.astype(np.int64))
+
 
 @dataclass(frozen=True)
 class EveryOtherLabel:
@@ -73,6 +81,10 @@ class EveryOtherLabel:
     def neighbour(self, labels: np.ndarray, number: np.ndarray) -> np.ndarray:
         """The label with this number when the given one is left out."""
         return number + (number >= labels)
+
+    def of_labels(self, labels: np.ndarray) -> EveryOtherLabel:
+        """So many labels."""
+        return EveryOtherLabel(len(labels))
 
 
 Graph = LabelGraph | EveryOtherLabel

@@ -106,11 +106,15 @@ class LabelClusters(nn.Module):
             total = total.index_add(0, rows, leaves)
         return (total / terms).mean()
 
-    def label_norms(self) -> Tensor:
-        """Norms of the last layers' weight vectors, float[L], labels in the order of the data."""
+    def label_vectors(self) -> Tensor:
+        """The last layers' weights float[L, width], labels in the order of the data.
+
+        Those of tail clusters are shorter and filled up by 0, which leaves their norms.
+        """
         parts = [self.head.weight[: self.edges[0]]]
         parts += [tail[-1].weight for tail in self.tails]  # type: ignore[index]
-        return torch.cat([part.norm(dim=1) for part in parts])[self.position]
+        width = self.head.in_features
+        return torch.cat([functional.pad(p, (0, width - p.shape[1])) for p in parts])[self.position]
 
 
 def normalised(

@@ -20,7 +20,13 @@ from methods.text.loss import BatchLoss, cross_entropy
 from methods.text.network import TextNetwork
 from methods.text.optimiser import Group
 from methods.text.predicting import top_labels
-from methods.text.training import Examples, Schedule, Trainer, one_thread_per_operation
+from methods.text.training import (
+    Examples,
+    History,
+    Schedule,
+    Trainer,
+    one_thread_per_operation,
+)
 
 MIXERS = frozenset({"embedding_mixer", "hidden_mixer", "context_mixer"})
 
@@ -87,29 +93,26 @@ class TextMethod(Method):
         assert inputs.tokens is not None
         return Documents.of(inputs.tokens, self.max_length)
 
-    def fit_in(self, train: Split, context: FitContext) -> TextModel:
-        labels = trained_labels(train, context.dev)
-        torch.manual_seed(context.seed)
-        network = self.build(train, labels, context)
+    def objective(self, train: Split, labels: np.ndarray, context: FitContext) -> Any:
+        """The loss of a batch, as the trainer calls it."""
         loss = cross_entropy(context.hooks, labels, self.normalise_weights, context.device)
-        objective = BatchLoss.of(context.hooks.of_labels(labels), loss)
-        dev = None
-        if context.dev is not None:
-            dev = Examples(
-                self.documents(context.dev.inputs, context.resources), context.dev.labels[:, labels]
-            )
-        trainer = Trainer(
-            network,
-            objective,
-            Examples(self.documents(train.inputs, context.resources), train.labels[:, labels]),
-            self.schedule(),
-            context,
-            dev=dev,
-            groups=self.groups(network),
-            sort_pieces=not objective.mixes_documents,
-            n_test=int(train.meta.get("n_test", 0)),
-        )
-        history = trainer.run()
+        return BatchLoss.of(context.hooks.of_labels(labels), loss)
+
+    def examples(
+        self, split: Split, labels: np.ndarray, context: FitContext, name: str
+    ) -> Examples:
+        """Documents of ``train`` or ``dev`` with these label columns."""
+        return Examples(self.documents(split.inputs, context.resources), split.labels[:, labels])
+
+    def model(
+        self,
+        network: TextNetwork,
+        labels: np.ndarray,
+        train: Split,
+        context: FitContext,
+        history: History,
+    ) -> TextModel:
+        """What is returned of a fit."""
         return TextModel(
             network,
             labels,
@@ -120,6 +123,25 @@ class TextMethod(Method):
             notes=history.notes,
             history=history,
         )
+
+    def fit_in(self, train: Split, context: FitContext) -> TextModel:
+        labels = trained_labels(train, context.dev)
+        torch.manual_seed(context.seed)
+        network = self.build(train, labels, context)
+        objective = self.objective(train, labels, context)
+        dev = context.dev
+        trainer = Trainer(
+            network,
+            objective,
+            self.examples(train, labels, context, "train"),
+            self.schedule(),
+            context,
+            dev=None if dev is None else self.examples(dev, labels, context, "dev"),
+            groups=self.groups(network),
+            sort_pieces=not getattr(objective, "mixes_documents", False),
+            n_test=int(train.meta.get("n_test", 0)),
+        )
+        return self.model(network, labels, train, context, trainer.run())
 
 
 class TextModel(Model):

@@ -17,8 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-Change = Callable[[Tensor], Tensor]
-"""A change to hidden states float[B, T, d], such as mixing documents."""
+from methods.text.dropout import replace_dropout
+
+TOKENISER_FILES = ("tokenizer.json", "vocab.json", "vocab.txt", "spiece.model")
+
+After = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
+"""Called after each layer with its number (from 1), hidden states and mask; gives both anew."""
 
 
 def encoder_files(resource: Path) -> Path:
@@ -36,7 +40,10 @@ class Tokeniser:
         # Imported when called: it takes seconds that only users of transformers need to pay.
         from transformers import AutoTokenizer
 
-        self._tokenizer = AutoTokenizer.from_pretrained(_existing(folder), local_files_only=True)
+        # A name that is no folder would be taken for a model of the hub.
+        if not any((Path(folder) / name).is_file() for name in TOKENISER_FILES):
+            raise FileNotFoundError(f"{folder} holds no tokeniser: none of {TOKENISER_FILES}")
+        self._tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
 
     @property
     def padding(self) -> int:
@@ -81,13 +88,20 @@ class PretrainedEncoder(nn.Module):
     @classmethod
     def load(cls, folder: Path, *, trainable: bool, layers: int | None = None) -> PretrainedEncoder:
         """The encoder whose configuration and weights are in a folder."""
-        from transformers import AutoModel
+        from transformers import AutoConfig, AutoModel
         from transformers.utils import logging
 
         logging.disable_progress_bar()
+        where = _existing(folder)
+        config = AutoConfig.from_pretrained(where, local_files_only=True)
+        # Attention weights are not dropped out: transformers draws for that from one generator of
+        # the process, whose order no seed fixes where parts of a batch run side by side.
+        if hasattr(config, "attention_probs_dropout_prob"):
+            config.attention_probs_dropout_prob = 0.0
         model = AutoModel.from_pretrained(
-            _existing(folder), local_files_only=True, dtype=torch.float32
+            where, config=config, local_files_only=True, dtype=torch.float32
         )
+        replace_dropout(model)
         return cls(model, trainable=trainable, layers=layers)
 
     @property
@@ -118,48 +132,51 @@ class PretrainedEncoder(nn.Module):
         return vectors
 
     def encode(
-        self, vectors: Tensor, mask: Tensor, change: tuple[int, Change] | None = None
-    ) -> Tensor:
-        """Hidden states float[B, T, d] of the last layer.
+        self, vectors: Tensor, mask: Tensor, after: After | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Hidden states float[B, T, d] of the last layer and their mask.
 
-        ``change`` is a layer, 1 for the first, and what to do to the states that it passes on.
+        ``after`` may change the states that a layer passes on. A mask that it gives back is that
+        of the result; within the encoder, attention goes on by the mask that was given.
         """
-        with (
-            torch.set_grad_enabled(
-                torch.is_grad_enabled() and (self.trainable or vectors.requires_grad)
-            ),
-            self._changed(change),
-        ):
-            found = self.model(inputs_embeds=vectors, attention_mask=mask.to(vectors.dtype))
-        states: Tensor = found.last_hidden_state
-        return states
+        learns = self.trainable or vectors.requires_grad
+        with torch.set_grad_enabled(torch.is_grad_enabled() and learns):
+            if after is None:
+                found = self.model(inputs_embeds=vectors, attention_mask=mask.to(vectors.dtype))
+            else:
+                with self._changed(after, mask) as masks:
+                    found = self.model(inputs_embeds=vectors, attention_mask=mask.to(vectors.dtype))
+                mask = masks[0]
+        return found.last_hidden_state, mask
 
     def save(self, folder: Path) -> None:
         """Write configuration and weights in the form that :meth:`load` reads."""
         self.model.save_pretrained(folder)  # type: ignore[operator]
 
     @contextmanager
-    def _changed(self, change: tuple[int, Change] | None) -> Iterator[None]:
-        if change is None:
-            yield
-            return
-        layer, function = change
-        if not 1 <= layer <= self.depth:
-            raise ValueError(f"the encoder has layers 1 to {self.depth}, and not {layer}")
+    def _changed(self, after: After, mask: Tensor) -> Iterator[list[Tensor]]:
+        """In this block ``after`` acts on every layer; the mask it left is in the list."""
+        masks = [mask]
 
-        def hook(module: nn.Module, inputs: Any, output: Any) -> Any:
-            states = output[0] if isinstance(output, tuple) else output
-            if self._is_xlnet:  # which keeps documents in the second dimension
-                states = function(states.transpose(0, 1)).transpose(0, 1)
-            else:
-                states = function(states)
-            return (states, *output[1:]) if isinstance(output, tuple) else states
+        def hook_of(number: int) -> Callable[..., Any]:
+            def hook(module: nn.Module, inputs: Any, output: Any) -> Any:
+                states = output[0] if isinstance(output, tuple) else output
+                if self._is_xlnet:  # which keeps documents in the second dimension
+                    states, masks[0] = after(number, states.transpose(0, 1), masks[0])
+                    states = states.transpose(0, 1)
+                else:
+                    states, masks[0] = after(number, states, masks[0])
+                return (states, *output[1:]) if isinstance(output, tuple) else states
 
-        handle = _layers(self.model)[layer - 1].register_forward_hook(hook)
+            return hook
+
+        layers = enumerate(_layers(self.model), 1)
+        handles = [layer.register_forward_hook(hook_of(number)) for number, layer in layers]
         try:
-            yield
+            yield masks
         finally:
-            handle.remove()
+            for handle in handles:
+                handle.remove()
 
 
 def _layers(model: nn.Module) -> nn.ModuleList:

@@ -123,7 +123,7 @@ def test_weights_by_eq_24_average_to_one_and_by_cluster_sum_to_the_labels():
 
 def test_norms_belong_to_their_labels():
     layer, order = clusters([5])
-    norms = layer.label_norms()
+    norms = layer.label_vectors().norm(dim=1)
     assert norms.shape == (L,)
     torch.testing.assert_close(norms[order[2]], layer.head.weight[2].norm())
     torch.testing.assert_close(norms[order[6]], layer.tails[0][-1].weight[1].norm())

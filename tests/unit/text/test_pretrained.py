@@ -94,7 +94,6 @@ def test_tokenisers_put_the_marks_and_cut_long_texts(folders, kind, tmp_path):
             assert row[-2:] == [4, 3]
     assert len(rows[2]) == 2, "an empty text is its marks"
     assert tokeniser.padding == {"roberta": 1, "xlnet": 5}[kind]
-    PretrainedEncoder.load(folders[kind], trainable=False).save(tmp_path)
     tokeniser.save(tmp_path)
     again = Tokeniser(tmp_path)(TEXTS, 12)
     np.testing.assert_array_equal(again[1], ids)
@@ -111,7 +110,7 @@ def padded(lengths, width=9, vocabulary=60):
 def test_two_stages_equal_the_model_in_one_call(folders, kind):
     encoder = PretrainedEncoder.load(folders[kind], trainable=True).eval()
     ids, mask = padded([9, 4, 6])
-    states = encoder.encode(encoder.embed(ids), mask)
+    states = encoder.encode(encoder.embed(ids), mask)[0]
     whole = encoder.model(input_ids=ids, attention_mask=mask.float()).last_hidden_state
     assert states.shape == (3, 9, encoder.width) == (3, 9, 16)
     torch.testing.assert_close(states[mask], whole[mask])
@@ -121,10 +120,10 @@ def test_two_stages_equal_the_model_in_one_call(folders, kind):
 def test_padding_changes_nothing(folders, kind):
     encoder = PretrainedEncoder.load(folders[kind], trainable=False)
     ids, mask = padded([9, 4, 6])
-    states = encoder.encode(encoder.embed(ids), mask)
+    states = encoder.encode(encoder.embed(ids), mask)[0]
     for i, length in enumerate((9, 4, 6)):
         alone = ids[i : i + 1, :length]
-        found = encoder.encode(encoder.embed(alone), mask[i : i + 1, :length])
+        found, _ = encoder.encode(encoder.embed(alone), mask[i : i + 1, :length])
         torch.testing.assert_close(found[0], states[i, :length], atol=1e-5, rtol=1e-4)
 
 
@@ -134,35 +133,40 @@ def test_hidden_states_can_be_changed_between_layers(folders, kind):
     ids, mask = padded([9, 9, 9])
     partner = torch.tensor([1, 2, 0])
     vectors = encoder.embed(ids)
-    plain = encoder.encode(vectors, mask)
-    same = encoder.encode(vectors, mask, (2, lambda states: states))
+    plain, _ = encoder.encode(vectors, mask)
+    same, _ = encoder.encode(vectors, mask, lambda layer, states, mask: (states, mask))
     torch.testing.assert_close(same, plain)
+
     # All of another document's states after a layer: from there on it is that document.
-    swapped = encoder.encode(vectors, mask, (2, lambda states: states[partner]))
+    def swap(layer, states, mask):
+        seen.append((layer, states.shape))
+        return (states[partner] if layer == 2 else states), mask
+
+    seen = []
+    swapped, _ = encoder.encode(vectors, mask, swap)
     torch.testing.assert_close(swapped, plain[partner])
-    shapes = []
-    encoder.encode(vectors, mask, (1, lambda states: shapes.append(states.shape) or states))
-    assert shapes == [(3, 9, 16)]
-    assert torch.equal(encoder.encode(vectors, mask), plain), "the hook is gone"
-    with pytest.raises(ValueError, match="layers 1 to 3"):
-        encoder.encode(vectors, mask, (4, lambda states: states))
+    assert seen == [(layer, (3, 9, 16)) for layer in (1, 2, 3)]
+    assert torch.equal(encoder.encode(vectors, mask)[0], plain), "the hooks are gone"
+    other = torch.zeros_like(mask)
+    _, left = encoder.encode(vectors, mask, lambda layer, states, mask: (states, other))
+    assert left is other
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_frozen_encoders_learn_nothing_and_drop_nothing_out(folders, kind):
     ids, mask = padded([9, 4])
     frozen = PretrainedEncoder.load(folders[kind], trainable=False).train()
-    one = frozen.encode(frozen.embed(ids), mask)
+    one = frozen.encode(frozen.embed(ids), mask)[0]
     assert not one.requires_grad
-    torch.testing.assert_close(frozen.encode(frozen.embed(ids), mask), one)
+    torch.testing.assert_close(frozen.encode(frozen.embed(ids), mask)[0], one)
     assert not any(p.requires_grad for p in frozen.parameters())
     trained = PretrainedEncoder.load(folders[kind], trainable=True).train()
-    states = trained.encode(trained.embed(ids), mask)
+    states = trained.encode(trained.embed(ids), mask)[0]
     states.sum().backward()
     assert trained.model.get_input_embeddings().weight.grad is not None
     # What SSMix asks for: the gradient in the word vectors, even of a frozen encoder.
     vectors = frozen.embed(ids).requires_grad_()
-    frozen.encode(vectors, mask).square().sum().backward()
+    frozen.encode(vectors, mask)[0].square().sum().backward()
     assert (vectors.grad.norm(dim=2)[mask] > 0).all()
 
 
@@ -171,11 +175,11 @@ def test_first_layers_alone_and_saving(folders, kind, tmp_path):
     short = PretrainedEncoder.load(folders[kind], trainable=False, layers=2)
     assert short.depth == 2
     ids, mask = padded([9, 4])
-    states = short.encode(short.embed(ids), mask)
+    states = short.encode(short.embed(ids), mask)[0]
     short.save(tmp_path)
     again = PretrainedEncoder.load(tmp_path, trainable=False)
     assert again.depth == 2
-    torch.testing.assert_close(again.encode(again.embed(ids), mask), states)
+    torch.testing.assert_close(again.encode(again.embed(ids), mask)[0], states)
     with pytest.raises(ValueError, match="3 layers; 4 cannot"):
         PretrainedEncoder.load(folders[kind], trainable=False, layers=4)
 
@@ -184,5 +188,5 @@ def test_names_that_are_no_folder_are_never_looked_up(tmp_path):
     for name in ("roberta-base", tmp_path):
         with pytest.raises(FileNotFoundError, match=r"holds no encoder"):
             PretrainedEncoder.load(name, trainable=False)
-        with pytest.raises(FileNotFoundError, match=r"holds no encoder"):
+        with pytest.raises(FileNotFoundError, match=r"holds no tokeniser"):
             Tokeniser(name)

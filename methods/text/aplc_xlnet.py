@@ -20,7 +20,6 @@ from methods.text.optimiser import Group
 from methods.text.pretrained import PretrainedEncoder
 from methods.text.transformers import EncoderStages, TransformerMethod, with_encoder_rate
 
-
 SUMMARIES = ("first", "last", "mean")
 
 

@@ -42,6 +42,7 @@ class TextMethod(Method):
     patience: int
     dev_documents: int
     normalise_weights: bool
+    negatives: int
     pool: int
 
     needs = frozenset({"tokens"})
@@ -78,6 +79,11 @@ class TextMethod(Method):
         """``dev_documents``, or a tenth of a small training split."""
         return min(self.dev_documents, int(meta["n_train"]) // 10)
 
+    def loss(self, context: FitContext, labels: np.ndarray) -> BatchLoss:
+        """The loss of a batch with the hooks of the fit, on these label columns."""
+        entropy = cross_entropy(context.hooks, labels, self.normalise_weights, context.device)
+        return BatchLoss.of(context.hooks, entropy, self.negatives)
+
     def groups(self, network: TextNetwork) -> Sequence[Group] | None:
         """Parameters with learning rates of their own; None where there is one rate."""
         return None
@@ -91,10 +97,7 @@ class TextMethod(Method):
         labels = trained_labels(train, context.dev)
         torch.manual_seed(context.seed)
         network = self.build(train, labels, context)
-        loss = cross_entropy(
-            context.hooks, labels, self.normalise_weights, context.device
-        )
-        objective = BatchLoss.of(context.hooks, loss)
+        objective = self.loss(context, labels)
         dev = None
         if context.dev is not None:
             dev = Examples(

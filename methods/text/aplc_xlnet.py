@@ -61,9 +61,10 @@ class EncoderClusters(EncoderStages):
             found = hidden[torch.arange(len(hidden), device=hidden.device), place]
         return torch.as_tensor(self.dropout(torch.tanh(self.dense(found))))
 
-    def logits(self, contexts: Tensor) -> Tensor:
+    def logits(self, contexts: Tensor, columns: Tensor | None = None) -> Tensor:
         """Log-odds of the label probabilities."""
-        return torch.as_tensor(self.clusters(contexts))
+        found: Tensor = self.clusters(contexts)
+        return found if columns is None else found[:, columns]
 
     def label_embeddings(self) -> Tensor:
         """Output weights of the labels, float[L, h], filled up by 0 in tail clusters."""
@@ -71,12 +72,11 @@ class EncoderClusters(EncoderStages):
 
 
 class ClusterLoss:
-    """The loss of label clusters, as the trainer calls it."""
+    """The loss of label clusters, as the trainer calls it; ``positive`` are weights float[L]."""
 
-    def __init__(self, weights: np.ndarray | None, device: str) -> None:
-        self.weights = None
-        if weights is not None:
-            self.weights = torch.from_numpy(np.asarray(weights, np.float32)).to(device)
+    def __init__(self, positive: np.ndarray | None, how: Normalisation) -> None:
+        self.positive = positive
+        self.how = how
 
     def __call__(
         self,
@@ -88,7 +88,12 @@ class ClusterLoss:
     ) -> Tensor:
         """The mean over the batch's documents."""
         vectors = network.contexts(*network.encode(network.embed(batch), batch.mask))
-        return network.clusters.loss(vectors, targets, self.weights)
+        weights = None
+        if self.positive is not None:
+            order = network.clusters.order.cpu().numpy()
+            found = normalised(self.positive, order, network.clusters.edges, self.how)
+            weights = torch.from_numpy(found).to(vectors)
+        return network.clusters.loss(vectors, targets, weights)
 
 
 _CLUSTERS: dict[str, Any] = {
@@ -112,6 +117,7 @@ _CLUSTERS: dict[str, Any] = {
     "patience": 10**6,
     "dev_documents": 200,
     "normalise_weights": False,
+    "negatives": 0,
     "pool": 1,
 }
 
@@ -193,15 +199,11 @@ class ClusterTransformer(TransformerMethod):
             self.summary,
         )
 
-    def objective(self, train: Split, labels: np.ndarray, context: FitContext) -> Any:
+    def loss(self, context: FitContext, labels: np.ndarray) -> Any:
         """The clusters' own loss, positives weighted as ``weights`` says."""
         given = context.hooks.find(LabelWeights)
-        if given is None:
-            return ClusterLoss(None, context.device)
-        edges = [*even_cutoffs(len(labels), self.n_clusters), len(labels)]
-        order = by_frequency(train, labels)
-        raw = given.of_labels(labels).positive
-        return ClusterLoss(normalised(raw, order, edges, self.weights), context.device)
+        positive = None if given is None else given.of_labels(labels).positive
+        return ClusterLoss(positive, self.weights)
 
     def groups(self, network: TextNetwork) -> Sequence[Group]:
         """Rates of their own for the summary and the encoder."""

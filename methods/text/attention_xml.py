@@ -36,6 +36,7 @@ _ORIGINAL: dict[str, Any] = {
     "patience": 50,
     "dev_documents": 200,
     "normalise_weights": True,
+    "negatives": 0,
     "pool": 1,
 }
 RECIPES: dict[str, dict[str, Any]] = {
@@ -103,6 +104,7 @@ class AttentionXML(TextMethod):
         patience: int | None = None,
         dev_documents: int | None = None,
         normalise_weights: bool | None = None,
+        negatives: int | None = None,
         pool: int | None = None,
     ) -> None:
         settings = {k: v for k, v in locals().items() if k not in ("self", "recipe", "__class__")}

@@ -48,6 +48,7 @@ class TextMethod(Method):
     patience: int
     dev_documents: int
     normalise_weights: bool
+    negatives: int
     pool: int
 
     needs = frozenset({"tokens"})
@@ -84,6 +85,11 @@ class TextMethod(Method):
         """``dev_documents``, or a tenth of a small training split."""
         return min(self.dev_documents, int(meta["n_train"]) // 10)
 
+    def loss(self, context: FitContext, labels: np.ndarray) -> Any:
+        """The loss of a batch, as the trainer calls it, with the hooks of the fit, on these label columns."""
+        entropy = cross_entropy(context.hooks, labels, self.normalise_weights, context.device)
+        return BatchLoss.of(context.hooks.of_labels(labels), entropy, self.negatives)
+
     def groups(self, network: TextNetwork) -> Sequence[Group] | None:
         """Parameters with learning rates of their own; None where there is one rate."""
         return None
@@ -92,11 +98,6 @@ class TextMethod(Method):
         """The inputs as ids; those who tokenise by a resource find its path in ``resources``."""
         assert inputs.tokens is not None
         return Documents.of(inputs.tokens, self.max_length)
-
-    def objective(self, train: Split, labels: np.ndarray, context: FitContext) -> Any:
-        """The loss of a batch, as the trainer calls it."""
-        loss = cross_entropy(context.hooks, labels, self.normalise_weights, context.device)
-        return BatchLoss.of(context.hooks.of_labels(labels), loss)
 
     def examples(
         self, split: Split, labels: np.ndarray, context: FitContext, name: str
@@ -128,7 +129,7 @@ class TextMethod(Method):
         labels = trained_labels(train, context.dev)
         torch.manual_seed(context.seed)
         network = self.build(train, labels, context)
-        objective = self.objective(train, labels, context)
+        objective = self.loss(context, labels)
         dev = context.dev
         trainer = Trainer(
             network,

@@ -24,11 +24,10 @@ class SharedHead(nn.Module):
 
     def forward(self, contexts: torch.Tensor) -> torch.Tensor:
         """Logits of context vectors: [..., d] -> [...]."""
-        first: torch.Tensor = self.layers[0](contexts)
-        return self.after_first(first)
+        return self.above_relu(F.relu(self.layers[0](contexts)))
 
-    def after_first(self, x: torch.Tensor) -> torch.Tensor:
-        """Logits from what the first linear layer gave, before its ReLU."""
+    def above_relu(self, x: torch.Tensor) -> torch.Tensor:
+        """Logits from what the first layer gave, its ReLU included."""
         for layer in self.layers[1:]:
-            x = layer(F.relu(x))
-        return torch.as_tensor(self.output(F.relu(x)).squeeze(-1))
+            x = F.relu(layer(x))
+        return torch.as_tensor(self.output(x).squeeze(-1))

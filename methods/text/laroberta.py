@@ -55,6 +55,7 @@ _LABEL_ATTENTION: dict[str, Any] = {
     "patience": 20,
     "dev_documents": 3090,
     "normalise_weights": True,
+    "negatives": 0,
     "pool": 1,
 }
 
@@ -114,6 +115,7 @@ class LabelAttentionTransformer(TransformerMethod):
         patience: int | None = None,
         dev_documents: int | None = None,
         normalise_weights: bool | None = None,
+        negatives: int | None = None,
         pool: int | None = None,
     ) -> None:
         settings = {k: v for k, v in locals().items() if k not in ("self", "recipe", "__class__")}

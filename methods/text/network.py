@@ -45,8 +45,8 @@ class TextNetwork(nn.Module, abc.ABC):
         """What the logits are computed from."""
 
     @abc.abstractmethod
-    def logits(self, contexts: Any) -> torch.Tensor:
-        """A logit per document and label, float[n, L]."""
+    def logits(self, contexts: Any, columns: torch.Tensor | None = None) -> torch.Tensor:
+        """A logit per document and label, float[n, L], or only of the labels in ``columns``."""
 
     def label_embeddings(self) -> torch.Tensor | None:
         """A vector per label, float[L, h], for regularisers and norms; None where there is none."""
@@ -81,9 +81,10 @@ class LabelAttentionNetwork(TextNetwork):
         found: LabelContexts = self.attention(hidden, mask)
         return found
 
-    def logits(self, contexts: LabelContexts) -> torch.Tensor:
+    def logits(self, contexts: LabelContexts, columns: torch.Tensor | None = None) -> torch.Tensor:
         """The shared head on each context, plus the label's constant."""
-        return contexts.logits(self.head) + self.label_bias
+        bias = self.label_bias if columns is None else self.label_bias[columns]
+        return contexts.logits(self.head, columns) + bias
 
     def label_embeddings(self) -> torch.Tensor:
         """The attention vectors."""

@@ -5,62 +5,13 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from tiny_encoders import TEXTS, bert, roberta, xlnet
 
 from methods.text.pretrained import PretrainedEncoder, Tokeniser
-
-TEXTS = ["the cat sat on the mat", "a dog", "", "regulation of the council on imports of rice " * 5]
-SIZES = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24}
-
-
-def roberta(folder):
-    """Byte-level BPE and marks <s> </s>, as RoBERTa has them."""
-    from transformers import RobertaConfig, RobertaModel, RobertaTokenizerFast
-
-    marks = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    made.train_from_iterator(
-        TEXTS, trainers.BpeTrainer(vocab_size=320, special_tokens=marks, initial_alphabet=alphabet)
-    )
-    made.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
-    RobertaTokenizerFast(tokenizer_object=made).save_pretrained(folder)
-    config = RobertaConfig(
-        vocab_size=330, num_hidden_layers=3, max_position_embeddings=80, pad_token_id=1, **SIZES
-    )
-    RobertaModel(config).save_pretrained(folder)
-
-
-def xlnet(folder):
-    """Unigram pieces and marks <sep> <cls> at the end, as XLNet has them."""
-    from transformers import PreTrainedTokenizerFast, XLNetConfig, XLNetModel
-
-    marks = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>"]
-    made = Tokenizer(models.Unigram())
-    made.pre_tokenizer = pre_tokenizers.Metaspace()
-    trainer = trainers.UnigramTrainer(vocab_size=60, special_tokens=marks, unk_token="<unk>")
-    made.train_from_iterator(TEXTS, trainer)
-    made.post_processor = processors.TemplateProcessing(
-        single="$A <sep> <cls>", special_tokens=[("<sep>", 4), ("<cls>", 3)]
-    )
-    PreTrainedTokenizerFast(
-        tokenizer_object=made, pad_token="<pad>", unk_token="<unk>", padding_side="left"
-    ).save_pretrained(folder)
-    config = XLNetConfig(vocab_size=70, d_model=16, n_layer=3, n_head=2, d_inner=24)
-    XLNetModel(config).save_pretrained(folder)
-
-
-def bert(folder):
-    from transformers import BertConfig, BertModel
-
-    BertModel(BertConfig(vocab_size=330, num_hidden_layers=3, **SIZES)).save_pretrained(folder)
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    torch.manual_seed(0)
     found = {}
     for make in (roberta, xlnet, bert):
         found[make.__name__] = tmp_path_factory.mktemp(make.__name__)

@@ -52,7 +52,7 @@ def xlnet(folder, texts=TEXTS, size=60, layers=3):
     PreTrainedTokenizerFast(
         tokenizer_object=made, pad_token="<pad>", unk_token="<unk>", padding_side="left"
     ).save_pretrained(folder)
-    size = made.get_vocab_size() + 10
+    size = max(made.get_vocab_size(), 60) + 10
     config = XLNetConfig(vocab_size=size, d_model=16, n_layer=layers, n_head=2, d_inner=24)
     _drawn(XLNetModel, config, folder)
 

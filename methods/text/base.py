@@ -86,7 +86,7 @@ class TextMethod(Method):
         return min(self.dev_documents, int(meta["n_train"]) // 10)
 
     def loss(self, context: FitContext, labels: np.ndarray) -> Any:
-        """The loss of a batch, as the trainer calls it, with the hooks of the fit, on these label columns."""
+        """The loss of a batch with the hooks of the fit, as the trainer calls it."""
         entropy = cross_entropy(context.hooks, labels, self.normalise_weights, context.device)
         return BatchLoss.of(context.hooks.of_labels(labels), entropy, self.negatives)
 

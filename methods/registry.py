@@ -35,6 +35,7 @@ BASES: dict[str, str] = {
     "LaMiniLM": "methods.text.laroberta:LaMiniLM",
     "APLC-XLNet": "methods.text.aplc_xlnet:APLCXLNet",
     "APLC-MiniLM": "methods.text.aplc_xlnet:APLCMiniLM",
+    "XML-CNN": "methods.text.xml_cnn:XMLCNN",
 }
 
 VARIANTS: dict[str, str] = {
@@ -43,6 +44,7 @@ VARIANTS: dict[str, str] = {
     "cb": "methods.variants.pw:ClassBalanced",
     "PW-cost": "methods.variants.pw:PWCostSensitive",
     "unbiased": "methods.variants.unbiased:Unbiased",
+    "unbiased-bce": "methods.variants.unbiased_bce:UnbiasedBCE",
     "RankNet": "methods.variants.ranknet:RankNet",
     "RankNet-chosen": "methods.variants.ranknet_chosen:RankNetChosen",
     "RankNet-simple": "methods.variants.ranknet:RankNetSimple",

@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from methods.text.head import SharedHead
@@ -54,7 +53,7 @@ class LabelContexts:
     def of(self, row: int, labels: torch.Tensor) -> torch.Tensor:
         """The contexts of some labels for one document, float[len(labels), d]."""
         hidden = self.hidden[row][self.mask[row]]
-        return F.softmax(self.vectors[labels] @ hidden.T, dim=-1) @ hidden
+        return nn.functional.softmax(self.vectors[labels] @ hidden.T, dim=-1) @ hidden
 
     def all(self) -> torch.Tensor:
         """Every context, float[n, L, d], without those that were changed."""
@@ -94,7 +93,7 @@ class LabelContexts:
 def attention(hidden: torch.Tensor, mask: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
     """Attention of each label over the tokens, float[n, L, T]; 0 at padding."""
     scores = torch.matmul(vectors, hidden.transpose(1, 2))
-    return F.softmax(scores.masked_fill(~mask.unsqueeze(1), -torch.inf), dim=-1)
+    return nn.functional.softmax(scores.masked_fill(~mask.unsqueeze(1), -torch.inf), dim=-1)
 
 
 def fused_logits(
@@ -106,16 +105,16 @@ def fused_logits(
 ) -> torch.Tensor:
     """Logits of all labels, float[n, L]; where more than ``kept_numbers`` attention weights would
     have to be kept for the backward pass, they are computed again there."""
-    first = head.layers[0]
+    first = head.first()
     # The bias passes through the attention unchanged: its weights sum to 1.
-    projected = F.linear(hidden, first.weight, first.bias)
+    projected = nn.functional.linear(hidden, first.weight, first.bias)
     keep = hidden.shape[0] * hidden.shape[1] * len(vectors) <= kept_numbers
     if hidden.device.type == "cpu":
         lengths = mask.sum(dim=1).tolist()
         return head.above_relu(_Attended.apply(hidden, projected, vectors, lengths, keep))
 
     def part(some: torch.Tensor, hidden: torch.Tensor, projected: torch.Tensor) -> torch.Tensor:
-        return head.above_relu(F.relu(attention(hidden, mask, some) @ projected))
+        return head.above_relu(nn.functional.relu(attention(hidden, mask, some) @ projected))
 
     if keep:
         return part(vectors, hidden, projected)

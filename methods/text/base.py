@@ -1,4 +1,4 @@
-"""What all deep text bases have in common: from a split to a trained network and its predictions."""
+"""What all deep text bases have in common: from a split to a trained network and its model."""
 
 from __future__ import annotations
 
@@ -28,6 +28,21 @@ from methods.text.training import (
     one_thread_per_operation,
 )
 
+SETTINGS: dict[str, Any] = {
+    "weight_decay": 0.0,
+    "decay": "constant",
+    "evaluate_every": 100,
+    "patience": 50,
+    "dev_documents": 200,
+    "normalise_weights": True,
+    "negatives": 0,
+    "pool": 1,
+    "piece": 10,
+}
+"""Settings of the training loop that most recipes share; see :class:`Schedule`.
+
+``negatives`` above 0 trains on a sample of the labels, see :class:`methods.text.loss.Sample`;
+``normalise_weights`` is PW eq. 24."""
 MIXERS = frozenset({"embedding_mixer", "hidden_mixer", "context_mixer"})
 
 
@@ -50,18 +65,24 @@ class TextMethod(Method):
     normalise_weights: bool
     negatives: int
     pool: int
+    piece: int
 
     needs = frozenset({"tokens"})
     accepts = frozenset({"loss_weights", "target_scale", "regulariser"}) | MIXERS
     RECIPES: ClassVar[Mapping[str, Mapping[str, Any]]]
 
-    def __init__(self, recipe: str, settings: Mapping[str, Any]) -> None:
+    def __init__(self, recipe: str, given: Mapping[str, Any]) -> None:
+        """``given`` are the arguments of a sub-class; those that are None are the recipe's."""
         if recipe not in self.RECIPES:
             known = ", ".join(self.RECIPES)
             raise ValueError(f"{self.name} has no recipe {recipe!r}; there are {known}")
         self.recipe = recipe
-        for key, value in {**self.RECIPES[recipe], **_given(settings)}.items():
-            setattr(self, key, value)
+        # The arguments of a method have itself and its __class__ among them.
+        own = {k: v for k, v in given.items() if k != "self" and not k.startswith("_")}
+        settings = self.RECIPES[recipe]
+        for key, value in {**own, **settings}.items():
+            given_value = own.get(key)
+            setattr(self, key, value if given_value is None else given_value)
 
     @abc.abstractmethod
     def build(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:
@@ -79,6 +100,7 @@ class TextMethod(Method):
             evaluate_every=self.evaluate_every,
             patience=self.patience,
             pool=self.pool,
+            piece=self.piece,
         )
 
     def dev_size(self, meta: Mapping[str, Any]) -> int:
@@ -226,7 +248,3 @@ def trained_labels(train: Split, dev: Split | None) -> np.ndarray:
     if dev is not None:
         counts = counts + dev.label_counts()
     return np.flatnonzero(counts)
-
-
-def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in settings.items() if value is not None}

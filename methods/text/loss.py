@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
-from torch.nn import functional as F
+from torch import nn
 
 from methods.hooks import Hooks
 from methods.hooks.batch_mixer import (
@@ -61,7 +61,9 @@ class BinaryCrossEntropy:
         )
         if scale is not None:
             targets = targets * scale
-        against = F.softplus(logits)  # -log(1 - sigmoid(z)); -log sigmoid(z) is that minus z
+        against = nn.functional.softplus(
+            logits
+        )  # -log(1 - sigmoid(z)); -log sigmoid(z) is that minus z
         if positive is None and negative is None:
             # Linear in the target, so targets above 1 are in order.
             terms = against - targets * logits
@@ -143,7 +145,7 @@ class BatchLoss:
         kinds: tuple[type[BatchMixer], ...] = (EmbeddingMixer, HiddenMixer, ContextMixer)
         found = {kind.kind: hooks.find(kind) for kind in kinds}
         mixers = {kind: mixer for kind, mixer in found.items() if mixer is not None}
-        return cls(loss, mixers, hooks.find(Regulariser), negatives)
+        return cls(loss, mixers, hooks.find(Regulariser), negatives)  # type: ignore[type-abstract]
 
     def begins(self, epoch: int) -> bool:
         """Whether mixing starts with this epoch, others having been trained without it."""

@@ -25,6 +25,12 @@ After = Callable[[int, torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Te
 the hidden states and the mask to go on with."""
 
 
+def log_odds(frequencies: np.ndarray) -> torch.Tensor:
+    """Logits at which labels are predicted with these probabilities, float64[L]."""
+    share = np.clip(np.asarray(frequencies, np.float64), 1e-6, 1 - 1e-6)
+    return torch.from_numpy(np.log(share / (1 - share)))
+
+
 class TextNetwork(nn.Module, abc.ABC):
     """A network over token batches whose stages are separate calls."""
 
@@ -62,6 +68,7 @@ class LabelAttentionNetwork(TextNetwork):
 
     def __init__(self, width: int, n_labels: int, head: Sequence[int], scale: float = 1.0) -> None:
         super().__init__()
+        self.label_bias: torch.Tensor
         self.attention = LabelAttention(n_labels, width, scale)
         self.head = SharedHead(width, head)
         self.register_buffer("label_bias", torch.zeros(n_labels))
@@ -72,9 +79,7 @@ class LabelAttentionNetwork(TextNetwork):
         With logits near 0 at first, every label then starts at its frequency and training need
         not find out first that most labels are rare.
         """
-        share = np.clip(np.asarray(frequencies, np.float64), 1e-6, 1 - 1e-6)
-        odds = torch.from_numpy(np.log(share / (1 - share)))
-        self.label_bias.copy_(odds)
+        self.label_bias.copy_(log_odds(frequencies))
 
     def contexts(self, hidden: torch.Tensor, mask: torch.Tensor) -> LabelContexts:
         """Per-label contexts."""

@@ -1,12 +1,10 @@
 """The parts of deep text models against plain renderings of them."""
 
-import numpy as np
 import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from methods.text.attention import LabelAttention, fused_logits
-from methods.text.batches import Documents, epoch_batches, pieces, prediction_batches
 from methods.text.head import SharedHead
 from methods.text.lstm import BiLSTM
 

@@ -213,6 +213,8 @@ def _prepare_from(
         try:
             for file, found in fetched:
                 unpack(found.path, root, members=file.members or None)
+            if "parts" in source.options:
+                root = _joined(root, source.options["parts"])
             _verify(source, root)
             meta = _write(source, card, folder, root, fetched)
         except DataError:
@@ -221,6 +223,22 @@ def _prepare_from(
     for file, found in fetched:
         record(file, found, cache)
     return meta
+
+
+def _joined(root: Path, pattern: str) -> Path:
+    """A folder with what is in an archive that came in pieces, ``name.zip.001`` and so on."""
+    pieces = sorted(root.glob(pattern), key=lambda path: path.name)
+    if not pieces:
+        raise DataError(f"nothing in the download is named {pattern}")
+    archive = root / pieces[0].stem
+    with archive.open("xb") as whole:
+        for piece in pieces:
+            with piece.open("rb") as part:
+                shutil.copyfileobj(part, whole)
+            piece.unlink()  # a model is large: never held twice
+    unpack(archive, root / "joined")
+    archive.unlink()
+    return root / "joined"
 
 
 def _set_aside(fetched: list[tuple[RemoteFile, Fetched]], cache: Path) -> None:
@@ -259,7 +277,7 @@ def _write(
         words, values = read(source.options, root)
         _insist(card, {"n_words": len(words), "dimensions": values.shape[1]}, wanted)
         meta = vectors.write_vectors(folder, words, values, about)
-    elif card.kind == "files":
+    elif card.kind in ("files", "encoder"):
         meta = _write_files(source, card, folder, root, about, wanted)
     else:
         about |= {"A": card.A, "B": card.B}
@@ -297,13 +315,18 @@ def _embed(card: Card, embedding: Embedding, texts: Path, folder: Path) -> None:
 def _write_encoder(card: Card, folder: Path) -> dict[str, Any]:
     """Leave a ``meta.json`` that says where the encoder's files are, its width checked."""
     files = locate(card)
-    config = json.loads((files / "config.json").read_text(encoding="utf-8"))
-    found = {"dimensions": config.get("hidden_size")}
+    found = {"dimensions": _width(files / "config.json")}
     _insist(card, found, card.counts)
     about = {"name": card.name, "kind": card.kind, **card.facts, **found}
     where = {"folder": str(files.absolute()), "prepared_from": f"{VERSION} {card.digest()}"}
     with atomic_folder(folder) as temporary:
         return write_meta(temporary, {**about, **where})
+
+
+def _width(config: Path) -> int | None:
+    """The size of an encoder's hidden states; XLNet has a name of its own for it."""
+    known = json.loads(config.read_text(encoding="utf-8"))
+    return known.get("hidden_size") or known.get("d_model")
 
 
 def _insist(card: Card, found: Mapping[str, Any], wanted: Mapping[str, int]) -> None:
@@ -323,14 +346,16 @@ def _write_files(
     about: Mapping[str, Any],
     wanted: Mapping[str, int],
 ) -> dict[str, Any]:
+    # The archive's top folder is left out: the dataset's name stands for it.
+    tops = list(root.iterdir())
+    start = tops[0] if len(tops) == 1 and tops[0].is_dir() else root
     found: dict[str, Any] = {}
     if "n_entries" in wanted:
         found["n_entries"] = vectors.count_entries(find(root, source.options["vocabulary"]))
+    if card.kind == "encoder":
+        found["dimensions"] = _width(find(start, "config.json"))
     _insist(card, found, wanted)
     with atomic_folder(folder) as temporary:
-        # The archive's top folder is left out: the dataset's name stands for it.
-        tops = list(root.iterdir())
-        start = tops[0] if len(tops) == 1 and tops[0].is_dir() else root
         shutil.copytree(start, temporary, dirs_exist_ok=True)
         return write_meta(temporary, {**about, **found})
 

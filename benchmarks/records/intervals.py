@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import astuple, replace
+from dataclasses import asdict, astuple, replace
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +71,28 @@ def intervals(files: Iterable[str | Path]) -> pd.DataFrame:
     tested = joined["metric"].isin(SUMMARY_NAMES.values()) & joined["p"].notna()
     joined.loc[tested, "p_holm"] = holm(joined.loc[tested, "p"].to_numpy(np.float64))
     return joined
+
+
+def differences_over(files: Iterable[str | Path], over: str) -> pd.DataFrame:
+    """Differences in points of every variant to another one of its base, test points paired.
+
+    Columns: those that name a cell, metric, difference, difference_low, difference_high, as in
+    :func:`intervals`, whose differences are to the plain base.
+    """
+    paths = {Cell.from_path(Path(path).parent): Path(path) for path in files}
+    others = {cell: path for cell, path in paths.items() if cell.variant == over}
+    frames = []
+    for other, path in others.items():
+        base = Evaluation.load(cell_file(path.parent, INSTANCE))
+        beside = [c for c in paths if replace(c, variant=over) == other and c.variant != over]
+        for cell in beside:
+            evaluation = Evaluation.load(cell_file(paths[cell].parent, INSTANCE))
+            if base.numerators and evaluation.numerators:
+                frame = paired_bootstrap(base, evaluation)
+                frames.append(frame.assign(**asdict(cell)))
+    columns = [*KEY, "metric", "difference", "difference_low", "difference_high"]
+    joined = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    return joined.reindex(columns=columns)
 
 
 def write_intervals(frame: pd.DataFrame, path: str | Path) -> None:

@@ -164,17 +164,18 @@ def get_needed_files(artefacts):
 
 
 def get_needed_cell_files(artefacts):
-    # One seed per method is enough to see the trend.
+    # One seed per method is enough to see the trend; comparisons are of all seeds.
     needs = {need for artefact in artefacts for need in artefact.needs}
     first = {}
     for cell in JOBS:
         first.setdefault((cell.dataset, cell.base, cell.variant), cell)
-    return [
+    files = [
         f"results/runs/{cell.path}/{need}.npz"
         for need in ("norms", "predictions")
         if need in needs
         for cell in first.values()
     ]
+    return [*files, *(get_cell_files("instance.npz") if "instances" in needs else [])]
 
 
 def get_paper_files(paper):

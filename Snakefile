@@ -32,6 +32,7 @@ rule all:
         "results/cells.csv",
         "results/runs.csv",
         "results/intervals.csv",
+        "results/bins.csv",
         "results/report.html",
         "results/audit.csv",
         "results/compare/summary.csv",

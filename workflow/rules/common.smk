@@ -126,6 +126,14 @@ def get_cell_files(name):
     return [f"results/runs/{cell.path}/{name}" for cell in JOBS]
 
 
+def get_files_on_dataset(name):
+    def get(wildcards):
+        cells = (cell for cell in JOBS if cell.dataset == wildcards.dataset)
+        return [f"results/runs/{cell.path}/{name}" for cell in cells]
+
+    return get
+
+
 def get_datasets():
     return list(dict.fromkeys(cell.dataset for cell in JOBS))
 

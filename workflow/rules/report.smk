@@ -2,8 +2,11 @@ rule report:
     input:
         cells="results/cells.csv",
         runs="results/runs.csv",
+        intervals="results/intervals.csv",
+        bins="results/bins.csv",
+        labels=expand("results/labels/{dataset}.csv", dataset=get_datasets()),
         audit="results/audit.csv",
-        verdicts="results/compare/summary.csv",
+        verdicts=expand("results/compare/{paper}.csv", paper=PAPERS),
         artefacts=get_artefact_files(),
     output:
         report("results/report.html", caption="../report/report.rst", category="Report"),
@@ -15,6 +18,8 @@ rule report:
         code=code_digest("workflow.report"),
         templates=template_digest(),
         papers=USER_PAPERS,
+        own_data=list(USER_CARDS),
+        configfiles=[str(f) for f in workflow.overwrite_configfiles],
     script:
         "../scripts/report.py"
 

@@ -13,8 +13,14 @@ from benchmarks.render.figure import COLOURS
 
 Spec = dict[str, Any]
 
-SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"  # a name; nothing is fetched
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke")
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # a name; nothing is fetched
+STAR = "M0,-1L.3,-.35L1,-.3L.45,.15L.6,.9L0,.5L-.6,.9L-.45,.15L-1,-.3L-.3,-.35Z"
+SALTIRE = "M-1,-.6L-.6,-1L0,-.4L.6,-1L1,-.6L.4,0L1,.6L.6,1L0,.4L-.6,1L-1,.6L-.4,0Z"
+HOURGLASS = "M-.9,-1L.9,-1L.2,0L.9,1L-.9,1L-.2,0Z"
+SHAPES = (
+    *("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"),
+    *("triangle-right", "triangle-left", STAR, SALTIRE, HOURGLASS),
+)
 INK, SOFT, LINE = "#1c2330", "#5b6575", "#dfe3ea"
 FONT = 'system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif'
 CONFIG: Spec = {
@@ -30,6 +36,8 @@ CONFIG: Spec = {
         "titleFontWeight": 600,
         "labelFontSize": 12,
         "titleFontSize": 12,
+        "labelOverlap": True,
+        "labelSeparation": 4,
     },
     "legend": {
         "orient": "bottom",
@@ -39,6 +47,7 @@ CONFIG: Spec = {
         "titleColor": INK,
         "symbolSize": 90,
         "labelLimit": 240,
+        "layout": {"bottom": {"direction": "vertical", "anchor": "start"}},
     },
     "title": {"anchor": "start", "fontSize": 13, "color": INK, "offset": 8},
 }
@@ -48,8 +57,8 @@ def specifications(bases: Sequence[str], variants: Sequence[str]) -> Mapping[str
     """Every figure by name; bases have their colours and variants their shapes on all of them."""
     return {
         "headline": headline(bases, variants),
-        "share": by_bin("share", "reached, % of the possible"),
-        "gain": by_bin("gain", "change over plain, points"),
+        "share": by_bin("share", "% of the possible (root scale)"),
+        "gain": by_bin("gain", "points over plain (log beyond 0.3)"),
         "norm": by_bin("norm", "mean weight norm"),
         "cost": cost(bases, variants),
     }
@@ -93,55 +102,39 @@ def headline(bases: Sequence[str], variants: Sequence[str]) -> Spec:
     )
 
 
-def by_bin(field: str, title: str) -> Spec:
+SCALES: Mapping[str, Spec] = {
+    # A tail's part is small beside the head's: both scales give it room.
+    "share": {"scale": {"type": "sqrt", "domain": [0, 100]}, "axis": {"values": [0, 1, 5, 20, 50, 100]}},
+    "gain": {
+        "scale": {"type": "symlog", "constant": 0.3},
+        "axis": {"values": [-20, -10, -5, -2, -1, -0.3, 0, 0.3, 1, 2, 5, 10, 20], "format": "+~r"},
+    },
+    "norm": {"scale": {"zero": True}},
+}
+
+
+def by_bin(kind: str, title: str) -> Spec:
     """A value with its interval per bin and series, the series side by side within a bin.
 
-    Rows: bin, series, order, value, low, high, text.
+    Rows: bin, order, series, value, low, high, text; the script gives the series their colours
+    and shapes, which are the same in every panel.
     """
-    x = {
-        "field": "bin",
-        "type": "nominal",
-        "sort": {"field": "order"},
-        "title": None,
-        "axis": {"labelAngle": 0},
-    }
-    y = {
-        "field": "value",
-        "type": "quantitative",
-        "title": title,
-        "scale": {"zero": field != "norm"},
-    }
-    offset = {"field": "series", "sort": {"field": "place"}}
-    series = {"field": "series", "type": "nominal", "sort": {"field": "place"}, "title": None}
-    legend = {"columns": 3, "title": None}
-    colour = {**series, "scale": {"range": [INK, *COLOURS[:6]]}, "legend": legend}
-    shape = {**series, "scale": {"range": list(SHAPES)}, "legend": legend}
-    tooltip = _tooltip("series", "bin", "text")
+    bins = {"field": "bin", "type": "nominal", "sort": {"field": "order"}, "title": None}
+    x = {**bins, "axis": {"labelAngle": 0}}
+    y = {"field": "value", "type": "quantitative", "title": title, **SCALES[kind]}
+    series = {"field": "series", "type": "nominal", "title": None}
+    styled = {**series, "scale": {}, "legend": {"columns": 3, "title": None}}
+    shared = {"x": x, "xOffset": {**series, "scale": {}}, "color": styled}
+    shared["tooltip"] = _tooltip("series", "bin", "text")
+    ends = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
     layers = [
-        {
-            "mark": {"type": "rule", "strokeWidth": 1.5},
-            "encoding": {
-                "x": x,
-                "xOffset": offset,
-                "y": {**y, "field": "low"},
-                "y2": {"field": "high"},
-                "color": colour,
-                "tooltip": tooltip,
-            },
-        },
+        {"mark": {"type": "rule", "strokeWidth": 1.5, "clip": True}, "encoding": {**shared, **ends}},
         {
             "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-            "encoding": {
-                "x": x,
-                "xOffset": offset,
-                "y": y,
-                "color": colour,
-                "shape": shape,
-                "tooltip": tooltip,
-            },
+            "encoding": {**shared, "y": y, "shape": styled},
         },
     ]
-    if field != "share":
+    if kind == "gain":
         layers.insert(0, _rule({"y": {"datum": 0}}))
     return _figure(*layers, height=230)
 
@@ -153,7 +146,7 @@ def cost(bases: Sequence[str], variants: Sequence[str]) -> Spec:
         "type": "quantitative",
         "title": "fit, seconds (logarithmic)",
         "scale": {"type": "log"},
-        "axis": {"tickCount": 5, "format": "~g"},
+        "axis": {"tickCount": 5, "format": ".3~r"},
     }
     y = {"field": "y", "type": "quantitative", "title": None, "scale": {"zero": False}}
     marks = {
@@ -172,6 +165,11 @@ def cost(bases: Sequence[str], variants: Sequence[str]) -> Spec:
         },
         height=300,
     )
+
+
+def palette() -> dict[str, Sequence[str]]:
+    """The colours and shapes of series by place; the plain base has the first of both."""
+    return {"colours": [INK, *COLOURS[:6]], "shapes": SHAPES}
 
 
 @cache
@@ -199,7 +197,7 @@ def _axis(field: str, title: str) -> Spec:
         "field": field,
         "type": "quantitative",
         "title": title,
-        "axis": {"tickCount": 6, "format": "+~g"},
+        "axis": {"tickCount": 6, "format": "+.2~f"},
     }
 
 
@@ -209,7 +207,7 @@ def _rule(encoding: Spec) -> Spec:
 
 def _scale(field: str, names: Sequence[str], values: Sequence[str], title: str) -> Spec:
     cycled = [values[place % len(values)] for place in range(len(names))]
-    legend = {"title": title, "columns": 4}
+    legend = {"title": title, "columns": 3}
     scale = {"domain": list(names), "range": cycled}
     return {"field": field, "type": "nominal", "scale": scale, "legend": legend}
 

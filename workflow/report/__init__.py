@@ -25,7 +25,7 @@ from benchmarks.records.cell import PLAIN, RECORD, Cell, Setup
 from benchmarks.records.labels import read_labels
 from benchmarks.records.results import Results
 from benchmarks.records.summary import Summary
-from benchmarks.render.charts import script, specifications
+from benchmarks.render.charts import palette, script, specifications
 from benchmarks.render.page import render_page
 from benchmarks.render.report import drawing, fragment, has_rows, truth_section
 from benchmarks.render.views import answer, cost, passport, quality, tail
@@ -181,7 +181,10 @@ def _page_data(run: Run, sentences: Sequence[Mapping[str, Any]]) -> dict[str, An
         "norms": tail.norms(run.labels, ids),
         "moved": tail.moved_labels(run.labels, ids),
         "headline": answer.headline_points(summary, ids),
-        "fit": {name: [row["numbers"]["fit"], row["texts"]["fit"], row["texts"]["memory"]] for name, row in fits.items()},
+        "fit": {
+            name: [row["numbers"]["fit"], row["texts"]["fit"], row["texts"]["memory"]]
+            for name, row in fits.items()
+        },
         "runs": {
             cell.path: passport.passport(
                 record, run.planned.get(cell, math.nan), command_of(cell, run.configfiles)
@@ -189,6 +192,7 @@ def _page_data(run: Run, sentences: Sequence[Mapping[str, Any]]) -> dict[str, An
             for cell, record in run.records.items()
         },
         "charts": specifications(bases, variants),
+        "palette": palette(),
         "first": sentences[0]["setup"] if sentences else None,
         "convention": DEFAULT,
     }
@@ -197,8 +201,8 @@ def _page_data(run: Run, sentences: Sequence[Mapping[str, Any]]) -> dict[str, An
 def _papers(run: Run) -> dict[str, Any]:
     """Verdicts, the audit and the papers' own tables and figures."""
     loaded = load_papers(run.papers)
-    findings = findings_of(pd.read_csv(run.folder / "audit.csv"))
-    checks = len(pd.read_csv(run.folder / "audit.csv"))
+    audit = pd.read_csv(run.folder / "audit.csv")
+    findings = findings_of(audit)
     views = []
     for paper in loaded:
         frame = pd.read_csv(run.folder / f"compare/{paper.id}.csv")
@@ -213,10 +217,10 @@ def _papers(run: Run) -> dict[str, Any]:
         "closed": [view for view in views if not view["measured"]],
         "findings": findings,
         "grave": len(grave),
-        "checks": checks,
+        "checks": len(audit),
         "measured": sum(view["measured"] for view in views),
         "printed": sum(view["printed"] for view in views),
-        "tables": list(dict.fromkeys(t["number"] for v in views for t in v["tables"])),
+        "tables": sorted({t["number"] for v in views if v["measured"] for t in v["tables"]}),
     }
 
 

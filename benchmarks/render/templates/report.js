@@ -152,6 +152,8 @@ async function panel(holder, name, title, rows, change = () => {}) {
   spec.data.values = rows;
   if (title) spec.title = title;
   change(spec);
+  if (innerWidth < 500) for (const {encoding} of spec.layer) for (const channel of ["color", "shape"])
+    if (encoding[channel]?.legend) encoding[channel].legend.columns = 2;
   const key = place;
   drawn.get(key)?.finalize();
   const {view} = await vegaEmbed(place, spec, options);
@@ -174,8 +176,19 @@ function drawHeadline() {
     const rows = D.headline.filter((point) => point.dataset === dataset).map((p) => ({...p,
       PS: `${fixed(p.y, 1, true)} % ${range(p.y0, p.y1, true)}`,
       vanilla: `${fixed(p.x, 1, true)} % ${range(p.x0, p.x1, true)}`}));
-    if (rows.length) panel(holder, "headline", many ? dataset : null, rows, (spec) => used(spec, rows));
+    if (!rows.length) continue;
+    const [near, far] = apart(rows);
+    panel(holder, "headline", many ? dataset : null, near, (spec) => used(spec, near));
+    if (far.length) holder.append(make("p", {class: "note"}, "Outside the picture: " +
+      far.map((p) => `${p.variant} on ${p.base} (vanilla ${fixed(p.x, 1, true)} %, PS ${fixed(p.y, 1, true)} %)`).join("; ") + "."));
   }
+}
+// Points so far out that the others would be one spot are named beside the figure instead.
+function apart(rows) {
+  const size = (row) => Math.max(Math.abs(row.x), Math.abs(row.y));
+  const sizes = rows.map(size).sort((a, b) => a - b);
+  const limit = 3 * Math.max(sizes[Math.floor((sizes.length - 1) / 2)], 2);
+  return [rows.filter((row) => size(row) <= limit), rows.filter((row) => size(row) > limit)];
 }
 // Legends name only what a panel shows.
 function used(spec, rows) {
@@ -201,6 +214,20 @@ function panels(dataset, has) {
   if (rest.length) found.push(["bases without variants", rest, (id) => D.setups[id].base]);
   return found;
 }
+// A variant has its colour and shape on every panel; so have the bases that stand alone.
+const variants = [...new Set(D.order.map((id) => D.setups[id].variant))];
+variants.sort((a, b) => (b === D.plain) - (a === D.plain));
+function styled(spec, ids, label) {
+  const alone = new Set(ids.map((id) => D.setups[id].variant)).size === 1 && ids.length > 1;
+  const place = (id, i) => alone ? i : variants.indexOf(D.setups[id].variant);
+  const domain = ids.map(label);
+  const at = (list) => ids.map((id, i) => list[place(id, i) % list.length]);
+  for (const {encoding} of spec.layer) {
+    if (encoding.xOffset) encoding.xOffset.scale = {domain};
+    if (encoding.color) encoding.color.scale = {domain, range: at(D.palette.colours)};
+    if (encoding.shape) encoding.shape.scale = {domain, range: at(D.palette.shapes)};
+  }
+}
 function drawTail() {
   const dataset = $("#tail-dataset").value, metric = $("#tail-metric").value, names = binsShown();
   const rowsOf = (ids, label, value) => ids.flatMap((id, place) => names.map((name, order) => {
@@ -215,19 +242,19 @@ function drawTail() {
       if (!b || !b[3]) return null;
       const [value, low, high] = b.slice(0, 3).map((x) => 100 * x / b[3]);
       return {value, low, high, text: `${fixed(b[0])} ${range(b[1], b[2])} of ${fixed(b[3])}`};
-    }), (spec) => { for (const layer of spec.layer) if (layer.encoding.y) layer.encoding.y.scale = {domain: [0, 100]}; });
-    const variants = ids.filter((id) => D.setups[id].variant !== D.plain && part(id, 0)?.[4] != null);
-    if (variants.length) panel(gain, "gain", base, rowsOf(variants, label, (id, i) => {
+    }), (spec) => styled(spec, ids, label));
+    const changed = ids.filter((id) => D.setups[id].variant !== D.plain && part(id, 0)?.[4] != null);
+    if (changed.length) panel(gain, "gain", base, rowsOf(changed, label, (id, i) => {
       const b = part(id, i);
       return b && {value: b[4], low: b[5], high: b[6], text: `${fixed(b[4], 2, true)} ${range(b[5], b[6], true)} points`};
-    }));
+    }), (spec) => styled(spec, changed, label));
   }
   gain.closest("figure").hidden = !gain.children.length;
   for (const [base, ids, label] of panels(dataset, (id) => D.norms[id]))
     panel(norm, "norm", base, rowsOf(ids, label, (id, i) => {
       const value = D.norms[id][i];
       return value == null ? null : {value, low: value, high: value, text: fixed(value, 3)};
-    }));
+    }), (spec) => styled(spec, ids, label));
   norm.closest("figure").hidden = !norm.children.length;
   fillBins(dataset, metric);
 }
@@ -248,7 +275,8 @@ function fillBins(dataset, metric) {
           const sign = b[5] > 0 ? make("i", {class: "up"}, "▲") : b[6] < 0 ? make("i", {class: "down"}, "▼") : "";
           cell.append(make("button", {type: "button", class: "n", "data-s": id, title: `95 % interval ${range(b[1], b[2])}`}, fixed(b[0])),
             make("span", {class: "soft"}, ` of ${fixed(b[3])}`));
-          if (b[4] != null) cell.append(make("small", {class: "ci always"}, `${fixed(b[4], 2, true)} ${range(b[5], b[6], true)} `, sign));
+          const same = b[4] === 0 && b[5] === 0 && b[6] === 0;
+          if (b[4] != null) cell.append(make("small", {class: "ci always"}, same ? "no change" : `${fixed(b[4], 2, true)} ${range(b[5], b[6], true)} `, sign));
         } else cell.append(make("span", {class: "soft"}, "–"));
         row.append(cell);
       }

@@ -23,7 +23,8 @@ KINDS = {
     "gain": "PS rises, vanilla does not fall",
     "trade": "PS rises, vanilla falls",
     "loss": "PS falls",
-    "open": "no clear change of PS",
+    "cost": "no clear change of PS, vanilla falls",
+    "unclear": "no clear change of PS, nor a fall of vanilla",
 }
 """Verdicts on a variant, by the intervals of its two mean changes."""
 
@@ -71,7 +72,9 @@ def kind_of(ps: Estimate, vanilla: Estimate) -> str:
     """A key of :data:`KINDS`."""
     if ps.sign > 0:
         return "trade" if vanilla.sign < 0 else "gain"
-    return "loss" if ps.sign < 0 else "open"
+    if ps.sign < 0:
+        return "loss"
+    return "cost" if vanilla.sign < 0 else "unclear"
 
 
 def mean_of(parts: Sequence[Estimate]) -> Estimate:

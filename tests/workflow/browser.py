@@ -50,7 +50,8 @@ class Browser:
         options.add_argument(f"--user-data-dir={self.profile}")
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self.driver = webdriver.Chrome(options=options, service=Service(driver))
-        self.driver.set_script_timeout(20)
+        self.driver.set_script_timeout(300)  # a machine may be busy
+        self.driver.set_page_load_timeout(300)
 
     def open(self, page: Path, width: int = 1440, height: int = 1000) -> None:
         """Show a page at a size of the window, from scratch."""

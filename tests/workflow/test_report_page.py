@@ -32,7 +32,7 @@ def page(folder):
     return path
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def shown(browser, page):
     browser.open(page)
     return browser
@@ -45,10 +45,6 @@ def rows(browser, table):
 
 def test_it_is_one_small_file(page):
     assert page.stat().st_size < LIMIT
-
-
-def test_nothing_overflows_complains_or_asks_for_the_network(browser, page):
-    assert_sound(browser, page)
 
 
 def test_a_table_sorts_both_ways(shown):
@@ -113,6 +109,7 @@ def test_a_number_opens_the_passport_by_mouse_and_by_keyboard(shown):
     assert not dialog.is_displayed()
     number.send_keys(Keys.ENTER)
     assert dialog.is_displayed()
+    dialog.send_keys(Keys.ESCAPE)
 
 
 def test_links_lead_there_and_back(shown):
@@ -174,3 +171,7 @@ def test_the_tail_follows_its_controls(shown):
     assert len(rows(shown, "bins")) == len(first) == 25
     assert shown.driver.find_element(By.CSS_SELECTOR, "table[data-name=bins]").text != text
     assert shown.complaints() == []
+
+
+def test_nothing_overflows_complains_or_asks_for_the_network(browser, page):
+    assert_sound(browser, page)

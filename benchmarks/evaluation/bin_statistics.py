@@ -18,9 +18,7 @@ def columns_of(evaluation: Evaluation) -> list[tuple[str, str]]:
     return [(metric, name) for metric, parts in evaluation.by_bin.items() for name in parts]
 
 
-def resampled_bins(
-    evaluation: Evaluation, resamples: int = RESAMPLES, seed: int = 0
-) -> np.ndarray:
+def resampled_bins(evaluation: Evaluation, resamples: int = RESAMPLES, seed: int = 0) -> np.ndarray:
     """Each bin's part of each metric in percent, float64[resamples, columns]."""
     points = evaluation.bin_points
     assert points is not None

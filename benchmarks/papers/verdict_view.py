@@ -36,7 +36,9 @@ def findings_of(audit: pd.DataFrame) -> list[dict[str, Any]]:
     found = audit[audit["verdict"] != OK].fillna("")
     order = {verdict: place for place, verdict in enumerate(OF_PRINT)}
     rows = sorted(found.to_dict("records"), key=lambda row: order[row["verdict"]])
-    return [{**row, "id": f"finding-{n}", "kind": slug(row["verdict"])} for n, row in enumerate(rows)]
+    return [
+        {**row, "id": f"finding-{n}", "kind": slug(row["verdict"])} for n, row in enumerate(rows)
+    ]
 
 
 def paper_view(
@@ -104,7 +106,9 @@ def _table(
                 "ours": setup,
                 "note": notes.get((number, position(dataset, base, variant))),
                 "cells": {
-                    row["metric"]: _cell(row, notes.get((number, position(dataset, base, variant, row["metric"]))))
+                    row["metric"]: _cell(
+                        row, notes.get((number, position(dataset, base, variant, row["metric"])))
+                    )
                     for row in group.to_dict("records")
                 },
             }

@@ -72,7 +72,9 @@ def label_names(folder: Path, n_labels: int) -> list[str]:
     return names[:n_labels] if len(names) > n_labels else [f"label {i}" for i in range(n_labels)]
 
 
-def movements(frame: pd.DataFrame, before: str, after: str, most: int) -> Mapping[str, pd.DataFrame]:
+def movements(
+    frame: pd.DataFrame, before: str, after: str, most: int
+) -> Mapping[str, pd.DataFrame]:
     """The labels that a method gained and lost most of, against another: documents found.
 
     Keys ``gained`` and ``lost``, the largest first; columns of :data:`FACTS`, before, after.

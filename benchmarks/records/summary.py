@@ -87,7 +87,9 @@ class Summary:
     @cached_property
     def setups(self) -> list[Setup]:
         """Every setup of the run, those of a dataset and base together, in order of appearance."""
-        found = [Setup(*row) for row in self.cells[METHOD].drop_duplicates().itertuples(index=False)]
+        found = [
+            Setup(*row) for row in self.cells[METHOD].drop_duplicates().itertuples(index=False)
+        ]
         datasets = list(dict.fromkeys(setup.dataset for setup in found))
         bases = list(dict.fromkeys(setup.base for setup in found))
         return sorted(found, key=lambda s: (datasets.index(s.dataset), bases.index(s.base)))

@@ -90,8 +90,19 @@ def headline(bases: Sequence[str], variants: Sequence[str]) -> Spec:
             "encoding": {"y": {**y, "field": "y0"}, "y2": {"field": "y1"}, "x": x, **marks},
         },
         {
-            "mark": {"type": "point", "filled": True, "size": 95, "opacity": 1, "cursor": "pointer"},
-            "encoding": {"x": x, "y": y, **marks, "shape": _scale("variant", variants, SHAPES, "variant")},
+            "mark": {
+                "type": "point",
+                "filled": True,
+                "size": 95,
+                "opacity": 1,
+                "cursor": "pointer",
+            },
+            "encoding": {
+                "x": x,
+                "y": y,
+                **marks,
+                "shape": _scale("variant", variants, SHAPES, "variant"),
+            },
         },
         {
             "transform": [{"filter": "datum.front"}],
@@ -104,7 +115,10 @@ def headline(bases: Sequence[str], variants: Sequence[str]) -> Spec:
 
 SCALES: Mapping[str, Spec] = {
     # A tail's part is small beside the head's: both scales give it room.
-    "share": {"scale": {"type": "sqrt", "domain": [0, 100]}, "axis": {"values": [0, 1, 5, 20, 50, 100]}},
+    "share": {
+        "scale": {"type": "sqrt", "domain": [0, 100]},
+        "axis": {"values": [0, 1, 5, 20, 50, 100]},
+    },
     "gain": {
         "scale": {"type": "symlog", "constant": 0.3},
         "axis": {"values": [-20, -10, -5, -2, -1, -0.3, 0, 0.3, 1, 2, 5, 10, 20], "format": "+~r"},
@@ -128,7 +142,10 @@ def by_bin(kind: str, title: str) -> Spec:
     shared["tooltip"] = _tooltip("series", "bin", "text")
     ends = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
     layers = [
-        {"mark": {"type": "rule", "strokeWidth": 1.5, "clip": True}, "encoding": {**shared, **ends}},
+        {
+            "mark": {"type": "rule", "strokeWidth": 1.5, "clip": True},
+            "encoding": {**shared, **ends},
+        },
         {
             "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
             "encoding": {**shared, "y": y, "shape": styled},
@@ -160,7 +177,13 @@ def cost(bases: Sequence[str], variants: Sequence[str]) -> Spec:
             "encoding": {**marks, "y": {**y, "field": "y0"}, "y2": {"field": "y1"}},
         },
         {
-            "mark": {"type": "point", "filled": True, "size": 85, "opacity": 1, "cursor": "pointer"},
+            "mark": {
+                "type": "point",
+                "filled": True,
+                "size": 85,
+                "opacity": 1,
+                "cursor": "pointer",
+            },
             "encoding": {**marks, "y": y, "shape": _scale("variant", variants, SHAPES, "variant")},
         },
         height=300,
@@ -177,7 +200,7 @@ def script() -> str:
     """Vega, Vega-Lite and vega-embed as one script that needs no network."""
     import vl_convert
 
-    return str(vl_convert.javascript_bundle()).replace("</script", "<\\/script")
+    return str(vl_convert.javascript_bundle(None)).replace("</script", "<\\/script")
 
 
 def _figure(*layers: Spec, height: int) -> Spec:

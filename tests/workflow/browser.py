@@ -63,10 +63,10 @@ class Browser:
         self.driver.get(page.resolve().as_uri())
         # The figures are drawn in promises; two frames later nothing moves any more.
         self.driver.execute_async_script(
-            "const done = arguments[0]; const wait = () => {"
-            "const open = [...document.querySelectorAll('.panel')].some(p => !p.querySelector('svg'));"
-            "open ? setTimeout(wait, 50) : requestAnimationFrame(() => requestAnimationFrame(done))"
-            "}; wait();"
+            "const done = arguments[0], frame = requestAnimationFrame;"
+            "const drawn = () => document.querySelectorAll('.panel svg').length;"
+            "const wait = () => drawn() < document.querySelectorAll('.panel').length"
+            "  ? setTimeout(wait, 50) : frame(() => frame(done)); wait();"
         )
 
     def run(self, script: str, *arguments: Any) -> Any:
@@ -79,8 +79,14 @@ class Browser:
 
     def requests(self) -> list[str]:
         """Addresses asked for since the page was opened, the page and its own data left out."""
-        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
-        sent = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+        events = [
+            json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
+        ]
+        sent = [
+            e["params"]["request"]["url"]
+            for e in events
+            if e["method"] == "Network.requestWillBeSent"
+        ]
         return [url for url in sent if not url.startswith(("file:", "data:", "blob:", "about:"))]
 
     def close(self) -> None:
@@ -110,14 +116,14 @@ def assert_sound(browser: Browser, page: Path, numbers: bool = True) -> None:
 OVERFLOWING = """
 if (document.documentElement.scrollWidth > innerWidth) return ['the page'];
 const clipped = e => { for (let n = e.parentElement; n; n = n.parentElement) {
-  const s = getComputedStyle(n); if (s.overflowX !== 'visible' || n.tagName === 'DIALOG') return true; } };
+  if (getComputedStyle(n).overflowX !== 'visible' || n.tagName === 'DIALOG') return true; } };
 return [...document.querySelectorAll('main *, header *')]
   .filter(e => e.getClientRects().length && e.getBoundingClientRect().right > innerWidth + 1
     && !clipped(e) && !e.closest('svg, .skip, caption')).map(e => e.outerHTML.slice(0, 120));
 """
 FIRST_NUMBER = """
-return Math.min(...[...document.querySelectorAll('main button.n')].filter(b => b.getClientRects().length)
-  .map(b => b.getBoundingClientRect().bottom));
+return Math.min(...[...document.querySelectorAll('main button.n')]
+  .filter(b => b.getClientRects().length).map(b => b.getBoundingClientRect().bottom));
 """
 STICKY = """
 const lost = [];
@@ -125,7 +131,8 @@ for (const table of document.querySelectorAll('table.widget')) {
   const figure = table.closest('figure'), head = table.querySelector('tbody th');
   if (!head || !figure.getClientRects().length) continue;
   figure.scrollLeft = 200;
-  if (head.getBoundingClientRect().left < figure.getBoundingClientRect().left - 1) lost.push(table.dataset.name);
+  const left = figure.getBoundingClientRect().left;
+  if (head.getBoundingClientRect().left < left - 1) lost.push(table.dataset.name);
   figure.scrollLeft = 0;
 }
 return lost;

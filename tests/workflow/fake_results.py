@@ -119,15 +119,29 @@ def _run(cell: Cell) -> dict:
 
 def _record(cell: Cell) -> dict:
     times = {"wall_s": 12.5, "cpu_s": 12.0}
-    return {
-        **{key: getattr(cell, key) for key in KEY},
-        **{"status": "ok", "reason": "", "notes": [], "device": "cpu", "threads": 1},
-        **{"phases": {"warm_up": times, "fit": times, "predict": times}, "method_seed": 7},
-        **{"wall_s": 60.0, "cpu_s": 50.0, "peak_mb": 800.0, "params": {cell.base: {"C": 1.0}}},
-        **{"budget": {"wall_s": 600.0, "memory_mb": 4000}, "commit": "0" * 40, "dirty": False},
-        **{"node": {"cpu": "a CPU", "cores": 2}, "versions": {"python": "3.11"}, "recipe": []},
-        **{"code": "c" * 16, "data": "d" * 64, "log_tail": [f"line {n} " * 8 for n in range(20)]},
-    }
+    return dict(
+        {key: getattr(cell, key) for key in KEY},
+        status="ok",
+        reason="",
+        notes=[],
+        device="cpu",
+        threads=1,
+        phases={"warm_up": times, "fit": times, "predict": times},
+        method_seed=7,
+        wall_s=60.0,
+        cpu_s=50.0,
+        peak_mb=800.0,
+        params={cell.base: {"C": 1.0}},
+        budget={"wall_s": 600.0, "memory_mb": 4000},
+        commit="0" * 40,
+        dirty=False,
+        node={"cpu": "a CPU", "cores": 2},
+        versions={"python": "3.11"},
+        recipe=[],
+        code="c" * 16,
+        data="d" * 64,
+        log_tail=[f"line {n} " * 8 for n in range(20)],
+    )
 
 
 def _labels(rng: np.random.Generator, n: int) -> pd.DataFrame:

@@ -75,7 +75,9 @@ def test_columns_can_be_chosen(shown):
     cell = "return !document.querySelector(\"#methods td[data-m='R@3']\").hidden"
     assert not shown.run(cell)
     shown.driver.find_element(By.CSS_SELECTOR, "#methods .column-choice summary").click()
-    shown.driver.find_element(By.XPATH, "//section[@id='methods']//label[contains(., 'R@3')]").click()
+    shown.driver.find_element(
+        By.XPATH, "//section[@id='methods']//label[contains(., 'R@3')]"
+    ).click()
     assert shown.run(cell)
 
 
@@ -137,7 +139,9 @@ def test_verdicts_can_be_read_without_pointing(shown):
         "return [...document.querySelectorAll('td.value .verdict')].map(v => v.textContent.trim())"
     )
     assert len(verdicts) > 100
-    assert all(re.search("reproduced|same direction|outside tolerance|contradicted", v) for v in verdicts)
+    assert all(
+        re.search("reproduced|same direction|outside tolerance|contradicted", v) for v in verdicts
+    )
 
 
 def test_what_the_run_cannot_judge_is_one_folded_line_with_a_command(shown):

@@ -139,7 +139,7 @@ def render(run: Run) -> str:
         definitions=tail.definitions(run.labels),
         bin_names=tail.NAMES,
         tail_metric=f"P@{ks[-1]}" if ks else "P@5",
-        tail_parts=[n for n in ("head", "torso", "tail", "once", "unseen")],
+        tail_parts=("head", "torso", "tail", "once", "unseen"),
         truth=truth,
         costs=cost.cost_rows(summary, run.results.runs, run.planned, ids),
         checks=quality.checks(summary, run.results.runs, ids, CONTROLS),

@@ -14,6 +14,7 @@ from benchmarks.papers.spec import paper_folders, sources
 from benchmarks.records.cell import Cell
 from benchmarks.render.page import template_digest
 from workflow.config import check, check_pairs, plan, swept
+from workflow.console import attach, closing_words
 from workflow.resources import announce, needed
 from workflow.runtime.devices import resolve
 from workflow.runtime.digest import code_digest
@@ -47,6 +48,16 @@ def start_afresh():
 if IS_MAIN:
     before_execution(workflow, start_afresh)
 
+
+onstart:
+    attach(workflow, len(JOBS))
+
+
+onsuccess:
+    if Path("results/report.html").exists() and Path("results/runs.csv").exists():
+        print(closing_words(), file=sys.stderr)
+
+
 # A pattern of the variants that are made from other cells; of none, one that nothing matches.
 ENSEMBLES = "|".join(
     sorted({re.escape(cell.variant) for cell, job in JOBS.items() if job.members})
@@ -66,6 +77,11 @@ def get_job(wildcards):
     cell = Cell(
         wildcards.dataset, wildcards.base, wildcards.variant, int(wildcards.seed)
     )
+    if cell not in JOBS:
+        raise WorkflowError(
+            f"{cell} is not a cell of {CONFIG_NAME}. Add it under 'cells:' there, or name the "
+            "file that has it: snakemake --cores all TARGET --configfile FILE"
+        )
     return JOBS[cell]
 
 

@@ -24,15 +24,15 @@ rule report:
         "../scripts/report.py"
 
 
-# Lists what failed and how to run just that again; makes no file, so it always answers.
+# Lists what failed and how to run just that again. It has no input, so that it starts no work,
+# and makes no file, so that it always answers.
 rule failed:
-    input:
-        "results/cells.csv",
     log:
         "results/logs/failed.log",
     conda:
         "../../environment.yml"
     params:
+        records=get_cell_files("run.json"),
         configfiles=[str(f) for f in workflow.overwrite_configfiles],
     script:
         "../scripts/failed.py"

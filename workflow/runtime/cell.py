@@ -89,7 +89,7 @@ def run_cell(
         **provenance.commit(),
         "code": code,
         "data": meta["checksum"],
-        "log_tail": tail(log) if outcome["status"] != "ok" else [],
+        "log_tail": tail(log),
     }
     finish(folder, scratch, record, meta, top_k)
     if outcome["status"] == "ok":

@@ -114,18 +114,19 @@ def headline_points(summary: Summary, ids: Ids) -> list[dict[str, Any]]:
     ``front`` marks the Pareto front of its dataset: no other point, the plain bases at zero
     included, is better in one of the two and no worse in the other.
     """
-    points = []
+    points: list[dict[str, Any]] = []
     for setup in summary.variants():
         x, y = (summary.change(setup, summary.headline(k)) for k in ("vanilla", "PS"))
         if x.known and y.known:
-            point = {"setup": ids(setup), "base": setup.base, "variant": setup.variant}
-            point |= {"dataset": setup.dataset, "seeds": y.seeds}
-            point |= {"x": x.value, "x0": x.low, "x1": x.high}
+            point: dict[str, Any] = {"setup": ids(setup), **setup._asdict()}
+            point |= {"x": x.value, "x0": x.low, "x1": x.high, "seeds": y.seeds}
             points.append(point | {"y": y.value, "y0": y.low, "y1": y.high})
     for point in points:
         rivals = [p for p in points if p["dataset"] == point["dataset"]] + [{"x": 0.0, "y": 0.0}]
         point["front"] = not any(
-            r["x"] >= point["x"] and r["y"] >= point["y"] and (r["x"], r["y"]) != (point["x"], point["y"])
+            r["x"] >= point["x"]
+            and r["y"] >= point["y"]
+            and (r["x"], r["y"]) != (point["x"], point["y"])
             for r in rivals
         )
     return points
@@ -133,7 +134,12 @@ def headline_points(summary: Summary, ids: Ids) -> list[dict[str, Any]]:
 
 def columns(summary: Summary) -> list[dict[str, Any]]:
     """The metric columns of the methods' table, those of :data:`HIDDEN` closed."""
-    names = {m for by_convention in summary.values.values() for row in by_convention.values() for m in row}
+    names = {
+        m
+        for by_convention in summary.values.values()
+        for row in by_convention.values()
+        for m in row
+    }
     found = []
     for family in FAMILIES:
         for k in cutoffs(summary):
@@ -159,7 +165,7 @@ def method_rows(
     """
     names = [column["name"] for column in columns(summary)]
     kinds = {kind: summary.headline(kind) for kind in ("PS", "vanilla")}
-    rows = []
+    rows: list[dict[str, Any]] = []
     for setup in summary.setups:
         status, reason = summary.status[setup]
         own = summary.values.get(setup, {}).get(convention, {})
@@ -171,7 +177,7 @@ def method_rows(
                 "reason": reason,
                 "seeds": len(summary.seeds[setup]),
                 "control": setup.base in bounds,
-                "changes": {k: _number(summary.change(setup, m), True) for k, m in kinds.items()},
+                "changes": {k: _number(summary.change(setup, m)) for k, m in kinds.items()},
                 "metrics": {name: _metric(summary, setup, name, own) for name in names},
                 "printed": printed_at.get(setup, ()),
             }
@@ -191,9 +197,7 @@ def _as_number(text: str) -> float:
         return -math.inf
 
 
-def _metric(
-    summary: Summary, setup: Setup, name: str, own: Mapping[str, float]
-) -> dict[str, Any]:
+def _metric(summary: Summary, setup: Setup, name: str, own: Mapping[str, float]) -> dict[str, Any]:
     estimate = summary.value(setup, name)
     value = own.get(name, math.nan)
     moved = summary.difference(setup, name)
@@ -206,7 +210,7 @@ def _metric(
     }
 
 
-def _number(estimate: Estimate, sign: bool) -> dict[str, Any]:
+def _number(estimate: Estimate) -> dict[str, Any]:
     return {
         "value": estimate.value if estimate.known else None,
         "text": signed(estimate.value),

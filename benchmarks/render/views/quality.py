@@ -47,7 +47,9 @@ def _failed(runs: pd.DataFrame, ids: Ids) -> Iterator[Check]:
         setup = Setup(*(row[key] for key in METHOD))
         reason = "" if pd.isna(row["reason"]) else row["reason"]
         severity = "note" if row["status"] == "skipped" else "failed"
-        yield Check(severity, f"{row['status']}: {_name(setup)}, seed {row['seed']}", reason, ids(setup))
+        yield Check(
+            severity, f"{row['status']}: {_name(setup)}, seed {row['seed']}", reason, ids(setup)
+        )
 
 
 def _undecided(summary: Summary, ids: Ids) -> Iterator[Check]:
@@ -85,7 +87,9 @@ def _equal_rows(summary: Summary, ids: Ids, leave_out: Collection[str]) -> Itera
         values = summary.values.get(setup)
         if not values or setup.base in leave_out:
             continue
-        row = tuple(sorted((c, m, round(v, 9)) for c, own in values.items() for m, v in own.items()))
+        row = tuple(
+            sorted((c, m, round(v, 9)) for c, own in values.items() for m, v in own.items())
+        )
         first = seen.setdefault((setup.dataset, row), setup)
         if first != setup:
             yield Check(
@@ -98,7 +102,10 @@ def _equal_rows(summary: Summary, ids: Ids, leave_out: Collection[str]) -> Itera
 
 
 def _budgets(runs: pd.DataFrame, ids: Ids) -> Iterator[Check]:
-    for used, limit, unit in (("wall_s", "budget_wall_s", "s"), ("peak_mb", "budget_memory_mb", "MB")):
+    for used, limit, unit in (
+        ("wall_s", "budget_wall_s", "s"),
+        ("peak_mb", "budget_memory_mb", "MB"),
+    ):
         if not {used, limit} <= set(runs.columns):
             continue
         near = runs[(runs["status"] == "ok") & (runs[used] > NEAR * runs[limit])]
@@ -117,10 +124,14 @@ def _sources(runs: pd.DataFrame) -> Iterator[Check]:
     dirty = runs[runs["dirty"].fillna(False).astype(bool)] if "dirty" in runs else runs[:0]
     if len(dirty):
         about = "their exact sources are in no commit; the code digest of each is in its passport"
-        yield Check("note", f"{len(dirty)} of {len(runs)} cells ran with uncommitted changes", about)
+        yield Check(
+            "note", f"{len(dirty)} of {len(runs)} cells ran with uncommitted changes", about
+        )
     cpus = runs["cpu"].dropna().unique() if "cpu" in runs else []
     if len(cpus) > 1:
-        yield Check("note", f"cells of {len(cpus)} machines", "times do not compare: " + ", ".join(cpus))
+        yield Check(
+            "note", f"cells of {len(cpus)} machines", "times do not compare: " + ", ".join(cpus)
+        )
 
 
 def _name(setup: Setup) -> str:

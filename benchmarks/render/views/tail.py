@@ -27,7 +27,9 @@ def binned(summary: Summary, ids: Ids) -> dict[str, dict[str, list[list[float] |
     found: dict[str, dict[str, list[list[float] | None]]] = {}
     metrics = list(dict.fromkeys(summary.bins["metric"]))
     for setup in summary.setups:
-        by_metric = {metric: [_bin(summary, setup, metric, name) for name in NAMES] for metric in metrics}
+        by_metric = {
+            metric: [_bin(summary, setup, metric, name) for name in NAMES] for metric in metrics
+        }
         by_metric = {metric: rows for metric, rows in by_metric.items() if any(rows)}
         if by_metric:
             found[ids(setup)] = by_metric
@@ -42,7 +44,7 @@ def _bin(summary: Summary, setup: Setup, metric: str, name: str) -> list[float] 
 
 
 def definitions(labels: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]]:
-    """Per dataset and bin: how many labels it holds, seen how often in training, tested how often."""
+    """Per dataset and bin: its labels, how often these are seen in training and in test."""
     rows = []
     for dataset, frame in labels.items():
         if frame.empty:

@@ -17,6 +17,9 @@ export_tree(ROOT)
 configfile: f"{ROOT}/config/config.yaml"
 
 
+report: "workflow/report/workflow.rst"
+
+
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/run.smk"

@@ -62,7 +62,9 @@ def labels(dataset: str, cells: Iterable[Cell], results: str | Path = "results")
 
 def read_labels(path: str | Path) -> pd.DataFrame:
     """A file of :func:`labels`; names stay text, even ``NA`` or ``007``."""
-    return pd.read_csv(path, converters={"name": str})
+    columns = pd.read_csv(path, nrows=0).columns
+    missing = {column: [""] for column in columns if column != "name"}
+    return pd.read_csv(path, dtype={"name": str}, keep_default_na=False, na_values=missing)
 
 
 def label_names(folder: Path, n_labels: int) -> list[str]:

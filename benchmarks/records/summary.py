@@ -61,6 +61,7 @@ def over_seeds(
     The column ``seeds`` counts the rows.
     """
     columns = [column for triple in triples for column in triple]
+    frame = frame.astype(dict.fromkeys(columns, float))  # a file of no rows knows no types
     grouped = frame.groupby(list(keys), sort=False)
     means = grouped[columns].mean()
     means["seeds"] = grouped.size()

@@ -2,6 +2,7 @@
 import re
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 from snakemake_interface_executor_plugins.settings import ExecMode
 
 from benchmarks.data import names as dataset_names
@@ -15,6 +16,7 @@ from benchmarks.records.cell import Cell
 from benchmarks.render.page import template_digest
 from workflow.config import check, check_pairs, plan, swept
 from workflow.console import attach, closing_words
+from workflow.preflight import missing_files
 from workflow.resources import announce, needed
 from workflow.runtime.devices import resolve
 from workflow.runtime.digest import code_digest
@@ -36,6 +38,8 @@ try:
     if IS_MAIN:
         check_pairs(JOBS.values(), CONFIG_NAME, SETTINGS["misfits"])
         announce(JOBS.values(), CARDS, CONFIG_NAME)
+        for line in missing_files(dict.fromkeys(cell.dataset for cell in JOBS), CARDS):
+            logger.warning(line)
 except InvalidDocumentError as error:
     raise WorkflowError(str(error))
 
@@ -193,6 +197,27 @@ def get_artefact_code(paper):
 def get_artefact_files():
     artefacts = [artefact for declared in ARTEFACTS.values() for artefact in declared]
     return [path for artefact in artefacts for path in artefact.files]
+
+
+def get_shown_files(artefacts, paper):
+    # In the archive of `snakemake --report`: of a figure its drawing, of a table its numbers.
+    shown = []
+    for artefact in artefacts:
+        suffix = ".svg" if artefact.kind == "figure" else ".csv"
+        for path in artefact.files:
+            if not path.endswith(suffix):
+                shown.append(path)
+                continue
+            shown.append(
+                report(
+                    path,
+                    caption=f"../report/{artefact.kind}.rst",
+                    category=f"{artefact.kind.capitalize()}s",
+                    subcategory=paper or "every run",
+                    labels={"name": artefact.name, "about": artefact.caption or artefact.name},
+                )
+            )
+    return shown
 
 
 def get_settings(artefacts):

@@ -9,7 +9,12 @@ rule report:
         verdicts=expand("results/compare/{paper}.csv", paper=PAPERS),
         artefacts=get_artefact_files(),
     output:
-        report("results/report.html", caption="../report/report.rst", category="Report"),
+        report(
+            "results/report.html",
+            caption="../report/report.rst",
+            category="Report",
+            labels={"name": "report", "about": "the whole run on one page"},
+        ),
     log:
         "results/logs/report.log",
     conda:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from benchmarks.evaluation.conventions import CONVENTIONS, DEFAULT
 from benchmarks.evaluation.metrics import Evaluation, ends_above, evaluate
 from benchmarks.evaluation.propensity import LEAST_DOCUMENTS
 from benchmarks.evaluation.topk import TopK
-from benchmarks.records.cells import COMPLETE_LABELS, PS_ESTIMATE
+from benchmarks.records.cells import COMPLETE_LABELS, PS_ESTIMATE, UNSCORED
 
 Threshold = float | Literal["natural"] | None
 """The score above which labels count as predicted; ``natural`` is what a cell's model declares."""
@@ -39,13 +40,28 @@ def evaluate_cell(
     """Score a cell under every convention; a cell that failed gets empty files.
 
     ``instance.npz`` holds the points of the default convention. With a ``threshold`` F1 is
-    measured too, where the cell allows it.
+    measured too, where the cell allows it. If scoring itself fails, the files say why
+    (:data:`UNSCORED`), and the cell counts as failed.
     """
     record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    if record["status"] != "ok":
-        _write(metrics, pd.DataFrame(columns=list(COLUMNS)))
-        Evaluation(DEFAULT, 0, {}, {}).save(instance)
-        return
+    rows = pd.DataFrame(columns=list(COLUMNS))
+    evaluation = Evaluation(DEFAULT, 0, {}, {})
+    if record["status"] == "ok":
+        try:
+            rows, evaluation = _scores(folder, data, ks, threshold, record)
+        except Exception as error:
+            # The border of the cell, as in its child: one cell's failure must not stop the rest.
+            traceback.print_exc()
+            reason = f"{type(error).__name__} in {UNSCORED}: {error}"
+            rows = pd.DataFrame({**dict.fromkeys(COLUMNS, [None]), UNSCORED: [reason]})
+    _write(metrics, rows)
+    evaluation.save(instance)
+
+
+def _scores(
+    folder: Path, data: Path, ks: Sequence[int], threshold: Threshold, record: Mapping[str, Any]
+) -> tuple[pd.DataFrame, Evaluation]:
+    """Every row of ``metrics.csv``, and the points of the default convention."""
     train, test = open_prepared(data)
     with np.load(folder / "predictions.npz") as stored:
         top = TopK(stored["indices"], stored["scores"])
@@ -61,8 +77,7 @@ def evaluate_cell(
             frames.append(scored(convention=name).frame())
     if test.complete is not None:
         frames.append(_truth(top, train, test, settings))
-    _write(metrics, pd.concat(frames, ignore_index=True))
-    evaluation.save(instance)
+    return pd.concat(frames, ignore_index=True), evaluation
 
 
 def _threshold(
@@ -97,4 +112,5 @@ def _truth(top: TopK, train: Split, test: Split, settings: dict[str, Any]) -> pd
 
 def _write(path: Path, frame: pd.DataFrame) -> None:
     with atomic_path(path) as temporary:
-        frame.to_csv(temporary, index=False, columns=list(COLUMNS))
+        extra = [UNSCORED] if UNSCORED in frame else []
+        frame.to_csv(temporary, index=False, columns=[*COLUMNS, *extra])

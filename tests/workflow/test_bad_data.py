@@ -35,12 +35,7 @@ def done(tmp_path_factory, root):
     block = {"datasets": list(datasets), "bases": ["LinearSVC"], "variants": ["plain", "PW"]}
     config = {"define": {"datasets": datasets}, "cells": [block], "top_k": 3, "ks": [1, 3]}
     path = workspace.configure(config)
-    cwd = pytest.MonkeyPatch()
-    cwd.chdir(workspace.folder)  # where the user's files are
-    try:
-        said = workspace.run("--cores", "2", config=path)
-    finally:
-        cwd.undo()
+    said = workspace.run("--cores", "2", config=path)
     return workspace, said.stdout + said.stderr, path
 
 

@@ -208,15 +208,14 @@ def get_shown_files(artefacts, paper):
             if not path.endswith(suffix):
                 shown.append(path)
                 continue
-            shown.append(
-                report(
-                    path,
-                    caption=f"../report/{artefact.kind}.rst",
-                    category=f"{artefact.kind.capitalize()}s",
-                    subcategory=paper or "every run",
-                    labels={"name": artefact.name, "about": artefact.caption or artefact.name},
-                )
+            marked = report(
+                path,
+                caption=f"../report/{artefact.kind}.rst",
+                category=f"{artefact.kind.capitalize()}s",
+                subcategory=paper or "every run",
+                labels={"name": artefact.name, "about": artefact.caption or artefact.name},
             )
+            shown.append(marked)
     return shown
 
 

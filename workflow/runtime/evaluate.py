@@ -53,7 +53,7 @@ def evaluate_cell(
             # The border of the cell, as in its child: one cell's failure must not stop the rest.
             traceback.print_exc()
             reason = f"{type(error).__name__} in {UNSCORED}: {error}"
-            rows = pd.DataFrame({**dict.fromkeys(COLUMNS, [None]), UNSCORED: [reason]})
+            rows = pd.DataFrame([{**dict.fromkeys(COLUMNS), UNSCORED: reason}])
     _write(metrics, rows)
     evaluation.save(instance)
 

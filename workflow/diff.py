@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmarks.common.atomic import write_csv
 from benchmarks.evaluation.conventions import DEFAULT
 from benchmarks.records.cell import KEY
 from benchmarks.records.cells import metric_names, read_cells
 from benchmarks.records.intervals import read_intervals
 
-EQUAL = 1e-9
-"""Percentage points below which two values are one: what a CSV's digits may lose."""
+EQUAL = 1e-6
+"""Percentage points below which two values are one: what the digits of a reference lose."""
 
 AT = [*KEY, "convention", "bin", "name"]
 BEYOND, WITHIN, UNKNOWN, SAME = "beyond its interval", "within its interval", "no interval", "equal"
@@ -105,7 +106,13 @@ def main(argv: Sequence[str]) -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m workflow.diff", description=__doc__)
     parser.add_argument("before", help="cells.csv of a run, or a committed reference")
-    parser.add_argument("after", help="cells.csv of the run to compare with it")
+    parser.add_argument("after", nargs="?", help="cells.csv of the run to compare with it")
+    parser.add_argument(
+        "--write",
+        metavar="FILE",
+        help="write the values of the first run, over all labels under the default convention and "
+        "with their intervals, as a small reference to compare later runs with",
+    )
     parser.add_argument("--most", type=int, default=20, help="rows to print of each kind")
     parser.add_argument(
         "--tolerance",
@@ -115,7 +122,12 @@ def main(argv: Sequence[str]) -> int:
     )
     given = parser.parse_args(argv)
     try:
-        found = compare_runs(read_values(given.before), read_values(given.after))
+        before = read_values(given.before)
+        if given.write:
+            write_csv(given.write, reference(before))
+        if given.after is None:
+            return 0
+        found = compare_runs(before, read_values(given.after))
     except (OSError, ValueError) as error:
         print(f"{error}", file=sys.stderr)
         return 2
@@ -123,6 +135,16 @@ def main(argv: Sequence[str]) -> int:
     found.loc[small, "what"] = WITHIN
     print(describe(found, given.most))
     return int(found["what"].isin(GRAVE).any())
+
+
+def reference(values: pd.DataFrame) -> pd.DataFrame:
+    """The rows of :func:`read_values` that a reference keeps, as a ``cells.csv`` has them."""
+    whole = (values["bin"] == "all") & (values["convention"] == DEFAULT)
+    kept = values[whole | (values["name"] == "")].copy()
+    kept["metric"], kept["k"] = kept["name"].str.partition("@")[0], kept["name"].str.partition("@")[2]
+    numbers = ["value", "low", "high"]
+    kept[numbers] = kept[numbers].astype(float).round(6)
+    return kept[[*KEY, "status", "reason", "metric", "k", "convention", "bin", *numbers]]
 
 
 def _statuses(frame: pd.DataFrame) -> pd.DataFrame:

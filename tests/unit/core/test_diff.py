@@ -77,6 +77,15 @@ def test_without_an_interval_a_tolerance_decides(files, capsys):
     assert f"1 {WITHIN}" in capsys.readouterr().out
 
 
+def test_a_small_reference_keeps_values_and_intervals(files, tmp_path, capsys):
+    path = files("a", cells(**BEFORE), half=1.0)
+    small = str(tmp_path / "reference.csv")
+    assert main([path, "--write", small]) == 0
+    assert main([small, files("b", cells(**{**BEFORE, "one": {"P_1": 51.5, "P_3": 40.5}}))]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("1 beyond its interval, 1 within its interval, 2 equal")
+
+
 def test_what_a_csv_loses_in_digits_is_no_difference():
     a, b = (cells(one={"P_1": value}).assign(name="P@1") for value in (50.0, 50.0 + 1e-12))
     found = compare_runs(*(f.assign(low=None, high=None, reason="") for f in (a, b)))

@@ -118,7 +118,7 @@ if (document.documentElement.scrollWidth > innerWidth) return ['the page'];
 const clipped = e => { for (let n = e.parentElement; n; n = n.parentElement) {
   if (getComputedStyle(n).overflowX !== 'visible' || n.tagName === 'DIALOG') return true; } };
 return [...document.querySelectorAll('main *, header *')]
-  .filter(e => e.getClientRects().length && e.getBoundingClientRect().right > innerWidth + 1
+  .filter(e => e.checkVisibility() && e.getBoundingClientRect().right > innerWidth + 1
     && !clipped(e) && !e.closest('svg, .skip, caption')).map(e => e.outerHTML.slice(0, 120));
 """
 FIRST_NUMBER = """

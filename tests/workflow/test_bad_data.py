@@ -77,7 +77,7 @@ def test_a_cell_that_is_not_configured_ends_in_what_to_type(done):
 def test_the_report_is_titled_by_the_data_and_does_not_speak_of_papers(done):
     page = done[0].read("results/report.html")
     assert "<title>good, missing, malformed</title>" in page
-    shown = page.partition('<script type="application/json"')[0]
+    shown = page.partition("</style>")[2].partition('<script type="application/json"')[0]
     assert "audit" not in shown.lower()
     assert not [paper.title for paper in load_papers() if paper.title in page]
     assert "odd.txt, line 3" in shown

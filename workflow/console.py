@@ -6,7 +6,6 @@ shows everything, ``--quiet all`` nothing.
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from tqdm import tqdm
 from benchmarks.evaluation.conventions import DEFAULT
 from benchmarks.records.cell import KEY, METRICS, RECORD, Cell
 from benchmarks.records.cells import metric_names
+from benchmarks.records.files import read_record
 
 EVALUATE = "evaluate"
 """The rule after which a cell is finished."""
@@ -84,7 +84,7 @@ def attach(workflow: Any, cells: int) -> None:
 
 def line_of(cell: Cell, folder: Path) -> str:
     """``demo-bow / DiSMEC / PW / seed 0: ok, 12.3 s, P@1 63.75, PSP@5 40.21``."""
-    record = json.loads(cell.file(RECORD, folder).read_text(encoding="utf-8"))
+    record = read_record(cell.file(RECORD, folder).parent)
     parts = [f"{cell}: {record['status']}", f"{record['wall_s']:.1f} s", *_headline(cell, folder)]
     if record["reason"]:
         parts.append(record["reason"].splitlines()[0][:160])

@@ -141,7 +141,8 @@ def reference(values: pd.DataFrame) -> pd.DataFrame:
     """The rows of :func:`read_values` that a reference keeps, as a ``cells.csv`` has them."""
     whole = (values["bin"] == "all") & (values["convention"] == DEFAULT)
     kept = values[whole | (values["name"] == "")].copy()
-    kept["metric"], kept["k"] = kept["name"].str.partition("@")[0], kept["name"].str.partition("@")[2]
+    names = kept["name"].str.partition("@")
+    kept["metric"], kept["k"] = names[0], names[2]
     numbers = ["value", "low", "high"]
     kept[numbers] = kept[numbers].astype(float).round(6)
     return kept[[*KEY, "status", "reason", "metric", "k", "convention", "bin", *numbers]]

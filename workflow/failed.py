@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.records.cell import KEY, Cell
+from benchmarks.records.files import read_record
 
 
 def read_records(paths: Iterable[str]) -> list[dict[str, Any]]:
     """The ``run.json`` of the cells that have one."""
-    return [json.loads(Path(p).read_text("utf-8")) for p in paths if Path(p).exists()]
+    return [read_record(Path(path).parent) for path in paths if Path(path).exists()]
 
 
 def describe(

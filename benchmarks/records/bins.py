@@ -11,7 +11,8 @@ import pandas as pd
 from benchmarks.common.atomic import write_csv
 from benchmarks.evaluation.bin_statistics import bin_intervals, resampled_bins
 from benchmarks.evaluation.metrics import Evaluation
-from benchmarks.records.cell import KEY, PLAIN, Cell
+from benchmarks.records.cell import INSTANCE, KEY, PLAIN, Cell
+from benchmarks.records.files import cell_file
 
 COLUMNS = [
     *KEY,
@@ -62,5 +63,5 @@ def read_bins(path: str | Path) -> pd.DataFrame:
 
 def _load(path: Path) -> Evaluation | None:
     """A cell's evaluation; None where the cell failed."""
-    evaluation = Evaluation.load(path)
+    evaluation = Evaluation.load(cell_file(path.parent, INSTANCE))
     return evaluation if evaluation.bin_points is not None else None

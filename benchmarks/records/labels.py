@@ -12,6 +12,7 @@ from scipy import sparse
 from benchmarks.data.prepared import open_prepared, read_meta
 from benchmarks.evaluation.bins import DECILES, PARTS, frequency_bins
 from benchmarks.records.cell import NORMS, PREDICTIONS, Cell
+from benchmarks.records.files import cell_file
 
 K = 5
 FACTS = ["label", "name", "part", "decile", "train", "test"]
@@ -53,7 +54,7 @@ def labels(dataset: str, cells: Iterable[Cell], results: str | Path = "results")
         if not ran:
             continue
         columns[FOUND + method] = np.mean(ran, axis=0)
-        with np.load(seeds[0].file(NORMS, results)) as stored:
+        with np.load(_file(seeds[0], NORMS, results)) as stored:
             norms = np.asarray(stored["norms"])
         if len(norms) == len(counts) and not np.isnan(norms).all():
             columns[NORM + method] = norms
@@ -88,9 +89,13 @@ def movements(
     return {"gained": pair[change > 0].head(most), "lost": pair[change < 0].head(most)}
 
 
+def _file(cell: Cell, name: str, results: str | Path) -> Path:
+    return cell_file(cell.file(name, results).parent, name)
+
+
 def _found(cell: Cell, truth: sparse.csr_matrix, results: str | Path) -> np.ndarray | None:
     """In how many documents each label is rightly among the first five; None if the cell failed."""
-    with np.load(cell.file(PREDICTIONS, results)) as stored:
+    with np.load(_file(cell, PREDICTIONS, results)) as stored:
         head = np.asarray(stored["indices"])[:, :K]
     if not len(head) or (head < 0).all():
         return None

@@ -19,6 +19,7 @@ from benchmarks.papers.spec import load_papers
 from benchmarks.records.bins import COLUMNS as BIN_COLUMNS
 from benchmarks.records.cell import KEY, PLAIN, RECORD, Cell
 from benchmarks.records.cells import CELL_COLUMNS, write_cells, write_runs
+from benchmarks.records.files import write_record
 from benchmarks.records.intervals import COLUMNS as INTERVAL_COLUMNS
 
 DATASETS = ("EURLex-4K", "Wiki10-31K", "AmazonCat-13K", "Amazon-670K")
@@ -48,7 +49,7 @@ def write_results(folder: Path, seeds: int = 2, labels: int = 4000) -> list[Cell
     for cell in cells:
         path = cell.file(RECORD, results)
         path.parent.mkdir(parents=True)
-        path.write_text(json.dumps(_record(cell)))
+        write_record(path.parent, _record(cell))
     for dataset in DATASETS:
         write_csv(results / f"labels/{dataset}.csv", _labels(rng, labels))
         meta = {"format": 1, "name": dataset, "unavailable": "made up"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,6 +21,7 @@ from benchmarks.papers.verdict_view import findings_of, paper_view, printed_at
 from benchmarks.papers.verdicts import DOES_NOT_FOLLOW, IMPOSSIBLE
 from benchmarks.records.bins import read_bins
 from benchmarks.records.cell import PLAIN, RECORD, Cell, Setup
+from benchmarks.records.files import read_record
 from benchmarks.records.labels import read_labels
 from benchmarks.records.results import Results
 from benchmarks.records.summary import Summary
@@ -82,9 +82,7 @@ class Run:
     def records(self) -> dict[Cell, dict[str, Any]]:
         """The ``run.json`` of every cell."""
         cells = [cell for seeds in self.summary.seeds.values() for cell in seeds]
-        return {
-            cell: json.loads(cell.file(RECORD, self.folder).read_text("utf-8")) for cell in cells
-        }
+        return {cell: read_record(cell.file(RECORD, self.folder).parent) for cell in cells}
 
     @cached_property
     def planned(self) -> dict[Cell, float]:

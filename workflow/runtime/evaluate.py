@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import traceback
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -13,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.common.atomic import atomic_path
+from benchmarks.common.digests import DamagedError
 from benchmarks.data.prepared import open_prepared
 from benchmarks.data.split import Split
 from benchmarks.evaluation.bins import frequency_bins
@@ -21,7 +21,9 @@ from benchmarks.evaluation.conventions import CONVENTIONS, DEFAULT
 from benchmarks.evaluation.metrics import Evaluation, ends_above, evaluate
 from benchmarks.evaluation.propensity import LEAST_DOCUMENTS
 from benchmarks.evaluation.topk import TopK
+from benchmarks.records.cell import PREDICTIONS
 from benchmarks.records.cells import COMPLETE_LABELS, PS_ESTIMATE, UNSCORED
+from benchmarks.records.files import cell_file, read_record, write_evaluation
 
 Threshold = float | Literal["natural"] | None
 """The score above which labels count as predicted; ``natural`` is what a cell's model declares."""
@@ -41,14 +43,17 @@ def evaluate_cell(
 
     ``instance.npz`` holds the points of the default convention. With a ``threshold`` F1 is
     measured too, where the cell allows it. If scoring itself fails, the files say why
-    (:data:`UNSCORED`), and the cell counts as failed.
+    (:data:`UNSCORED`), and the cell counts as failed. ``evaluation.json``, written last, binds
+    both files to the record.
     """
-    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    record = read_record(folder)
     rows = pd.DataFrame(columns=list(COLUMNS))
     evaluation = Evaluation(DEFAULT, 0, {}, {})
     if record["status"] == "ok":
         try:
             rows, evaluation = _scores(folder, data, ks, threshold, record)
+        except (DamagedError, OSError):
+            raise  # files that are not what was written are made again, not scored
         except Exception as error:
             # The border of the cell, as in its child: one cell's failure must not stop the rest.
             traceback.print_exc()
@@ -56,6 +61,7 @@ def evaluate_cell(
             rows = pd.DataFrame([{**dict.fromkeys(COLUMNS), UNSCORED: reason}])
     _write(metrics, rows)
     evaluation.save(instance)
+    write_evaluation(record, metrics, instance)
 
 
 def _scores(
@@ -63,7 +69,7 @@ def _scores(
 ) -> tuple[pd.DataFrame, Evaluation]:
     """Every row of ``metrics.csv``, and the points of the default convention."""
     train, test = open_prepared(data)
-    with np.load(folder / "predictions.npz") as stored:
+    with np.load(cell_file(folder, PREDICTIONS, record)) as stored:
         top = TopK(stored["indices"], stored["scores"])
     settings = {"A": train.meta["A"], "B": train.meta["B"], "ks": ks}
     limit = _threshold(threshold, record, top, test.n_labels)

@@ -1,18 +1,20 @@
 """Parts of metrics by label frequency: they add up, they are bounded, their changes are paired."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 
-from benchmarks.common.atomic import write_json
 from benchmarks.evaluation.bin_statistics import columns_of, resampled_bins
 from benchmarks.evaluation.bins import PARTS, frequency_bins
 from benchmarks.evaluation.conventions import CONVENTIONS
 from benchmarks.evaluation.metrics import Evaluation, evaluate
 from benchmarks.evaluation.topk import TopK
 from benchmarks.records.bins import bins, read_bins, write_bins
-from benchmarks.records.cell import INSTANCE, PLAIN, RECORD, Cell
+from benchmarks.records.cell import INSTANCE, METRICS, PLAIN, Cell
+from benchmarks.records.files import write_evaluation, write_record
 
 N, L = 60, 40
 
@@ -96,7 +98,9 @@ def test_differences_are_paired_with_the_plain_cell(problem, tmp_path):
         path = cell.file(INSTANCE, tmp_path)
         path.parent.mkdir(parents=True)
         scored(problem, scores).save(path)
-        write_json(cell.file(RECORD, tmp_path), {"device": "cpu"})
+        path.with_name(METRICS).write_text("")
+        record = write_record(path.parent, asdict(cell))
+        write_evaluation(record, path.with_name(METRICS), path)
         files.append(path)
     write_bins(bins(files), tmp_path / "bins.csv")
     frame = read_bins(tmp_path / "bins.csv").set_index(["variant", "metric", "bin"])

@@ -101,7 +101,7 @@ def run_cell(
         "node": provenance.node(),
         "versions": provenance.versions(),
         **provenance.commit(),
-        "log_tail": tail(log) if outcome["status"] != "ok" else [],
+        "log_tail": tail(log),
     }
     try:
         finish(folder, scratch, record, meta, top_k)

@@ -61,6 +61,7 @@ class Journal:
             "wall_s": time.monotonic() - wall,
             "cpu_s": _cpu_seconds() - cpu,
         }
+        print("{}: {wall_s:.2f} s, CPU {cpu_s:.2f} s".format(phase, **self.phases[phase]))
 
     def progress(self, done: float, total: float, what: str = "") -> None:
         """The ``progress`` that methods are given."""
@@ -119,6 +120,8 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
     if isinstance(method, Oracle):
         method = method.given(test.labels)
     ok: dict[str, Any] = {"status": "ok", "reason": "", "params": plain(method.params())}
+    print(f"{spec['data']}: {len(train)} + {len(test)} documents, {train.n_labels} labels")
+    print(f"parameters: {json.dumps(ok['params'], default=str)}", flush=True)
     with journal.timed("warm_up"):
         method.warm_up(train.observed())
     if "shard" in spec:
@@ -151,6 +154,7 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
     indices, scores = top.indices.astype(np.int32), top.scores.astype(np.float32)
     np.savez_compressed(scratch / "predictions.npz", indices=indices, scores=scores)
     np.savez_compressed(scratch / "norms.npz", norms=_norms(model, train))
+    print(f"the best {top.indices.shape[1]} labels of {len(test)} documents are written")
     return {
         **ok,
         "notes": [_printable(str(note)) for note in model.notes],

@@ -235,7 +235,9 @@ class RankNet(RerankVariant):
     base's order is corrected and not replaced.
     scores: ``held-out`` trains on documents the base had not seen; ``train`` shows what
     over-fitted scores do.
-    n_folds: 3; together they cost as much as two fits of the base.
+    n_folds: 3; together they cost as much as two fits of the base. A label whose documents all
+    lie in one fold (every label with one document) is proposed only where it is wrong; it is never
+    drawn as a negative, or it could only be pushed down.
     link: how scores become probabilities, see :func:`as_probability`.
     """
 
@@ -281,20 +283,21 @@ class RankNet(RerankVariant):
         """Fit the base, get scores to learn from, and train the network on them."""
         model = base.fit_in(train, context)
         started = time.perf_counter()
+        exempt = None
         if self.scores == "train":
             top = model.predict(train.inputs, self.candidates)
         else:
             top = self.held_out(base, train, context)
+            exempt = self.never_positive(train, context.seed)
         scored = time.perf_counter()
-        network = self.train_network(model, top, train, context.seed)
+        network = self.train_network(model, top, train, context.seed, exempt)
         network.seconds = {"scores": scored - started, "network": time.perf_counter() - scored}
         return network
 
     def held_out(self, base: Method, train: Split, context: FitContext) -> TopK:
         """Predictions for each training document by a base that was fitted without it."""
-        n = len(train)
-        fold = np.random.default_rng([context.seed, 0]).permutation(n) % self.n_folds
-        top = TopK.empty(n, self.candidates)
+        fold = self._folds(len(train), context.seed)
+        top = TopK.empty(len(train), self.candidates)
         for number in range(self.n_folds):
             rows = np.flatnonzero(fold == number)
             rest = np.flatnonzero(fold != number)
@@ -306,8 +309,32 @@ class RankNet(RerankVariant):
             context.progress(number + 1, self.n_folds, "folds")
         return top
 
-    def train_network(self, model: Model, top: TopK, train: Split, seed: int) -> NetworkModel:
-        """Train the network on the base's scores of the training documents."""
+    def never_positive(self, train: Split, seed: int) -> np.ndarray:
+        """bool[L]: labels whose documents all lie in one fold of :meth:`held_out`.
+
+        A base fitted without that fold has not seen them, so none is ever proposed for a document
+        that carries it.
+        """
+        labels = train.labels.tocoo()
+        seen = np.zeros((train.n_labels, self.n_folds), bool)
+        seen[labels.col, self._folds(len(train), seed)[labels.row]] = True
+        return seen.sum(axis=1) < 2
+
+    def _folds(self, n: int, seed: int) -> np.ndarray:
+        return np.random.default_rng([seed, 0]).permutation(n) % self.n_folds
+
+    def train_network(
+        self,
+        model: Model,
+        top: TopK,
+        train: Split,
+        seed: int,
+        exempt: np.ndarray | None = None,
+    ) -> NetworkModel:
+        """Train the network on the base's scores of the training documents.
+
+        Labels that are ``exempt`` are never taken for negatives.
+        """
         n_labels = train.n_labels
         form = core.RESIDUAL if self.form == "residual" else core.BOTTLENECK
         width = self.neighbours if form == core.RESIDUAL else 0
@@ -326,6 +353,7 @@ class RankNet(RerankVariant):
             labels.indptr,
             labels.indices,
             train.label_counts().astype(np.float64),
+            np.zeros(n_labels, bool) if exempt is None else exempt,
             pattern.indptr,
             pattern.indices,
             W,

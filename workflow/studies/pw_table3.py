@@ -59,7 +59,9 @@ def released_features(X: sparse.csr_matrix) -> sparse.csr_matrix:
     frequency = np.bincount(counts.indices, minlength=X.shape[1])
     idf = np.log(X.shape[0] / np.maximum(frequency, 1))
     counts.data = (1.0 + np.log(counts.data)) * idf[counts.indices]
-    return sparse.csr_matrix(normalize(counts).round(4), dtype=np.float32)
+    unit = normalize(counts)
+    unit.data = unit.data.round(4)
+    return sparse.csr_matrix(unit, dtype=np.float32)
 
 
 def first_appearance(labels: sparse.csr_matrix) -> np.ndarray:
@@ -166,7 +168,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--out", type=Path, default=Path("results/studies/pw_table3.csv"))
     options = parser.parse_args(argv)
     train, test = (with_labels(split) for split in load(DATASET))
-    small = float((train.inputs.bow.data < 0.5).mean())
+    bow = train.inputs.bow
+    assert bow is not None
+    small = float((bow.data < 0.5).mean())
     print(f"{small:.1%} of {DATASET}'s values round to 0")
     rows: list[dict[str, Any]] = []
     for features in options.features:

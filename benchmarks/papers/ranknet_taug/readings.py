@@ -77,39 +77,52 @@ def distances(cells: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
                     "table 5": off[own["table"] == "5"].mean(),
                     "changes": off.mean(),
                     "values": (after - own["before"] - own["change"]).abs().mean(),
-                    "printed changes": len(own),
+                    "n_printed": len(own),
                 }
             )
     columns = ["dataset", "base", "variant", "reading", "table 2", "table 5", "changes", "values"]
-    return pd.DataFrame(rows, columns=[*columns, "printed changes"])
+    return pd.DataFrame(rows, columns=[*columns, "n_printed"])
 
 
 def means(found: pd.DataFrame) -> pd.DataFrame:
-    """Each reading's mean distances over the pairs of dataset and base that all of them have.
+    """Each reading's mean distances over the pairs of dataset and base that it has.
 
-    A reading that lacks the pairs of the one with the most is left out.
+    ``shared`` is its mean distance of changes over the pairs that the nearest reading of all, and
+    it, both have; ``nearest`` the same of that reading: with unequal pairs only these compare.
     """
-    sizes = found.groupby("variant", sort=False).size()
-    whole = found[found["variant"].map(sizes) == sizes.max()] if len(found) else found
     numbers = ["table 2", "table 5", "changes", "values"]
-    groups = whole.groupby(["variant", "reading"], sort=False)
-    return groups[numbers].mean().join(groups["printed changes"].sum()).reset_index()
+    groups = found.groupby(["variant", "reading"], sort=False)
+    average = groups[numbers].mean().join(groups["n_printed"].sum()).reset_index()
+    if average.empty:
+        return average
+    pair = ["dataset", "base"]
+    by = found.set_index([*pair, "variant"])["changes"].unstack()
+    best = average.sort_values(["changes"])["variant"].iloc[0]
+    both = {v: by[[v, best]].dropna() if v != best else by[[v]].dropna() for v in by}
+    average["shared"] = [both[v][v].mean() for v in average["variant"]]
+    average["nearest"] = [both[v][best].mean() for v in average["variant"]]
+    average["pairs"] = [len(both[v]) for v in average["variant"]]
+    return average
 
 
 def sentence(found: pd.DataFrame) -> str:
     """Which reading lies nearest to print, and how far the others are."""
-    average = means(found).sort_values("changes")
+    average = means(found)
     if len(average) < 2:
         return "Fewer than two readings were run."
-    parts = [f"{row.reading}: {row.changes:.2f}" for row in average.itertuples()]
+    average = average.sort_values("changes")
+    first, *others = average.itertuples()
+    parts = [
+        f"{row.reading} {row.shared:.2f} against {row.nearest:.2f} on {row.pairs}" for row in others
+    ]
     bases = found.groupby(["dataset", "base"], sort=False)["changes"].idxmin()
     nearest = found.loc[bases, "variant"]
-    wins = int((nearest == average["variant"].iloc[0]).sum())
+    wins = int((nearest == first.variant).sum())
     return (
-        f"Tables 2 and 5 were made with {average['reading'].iloc[0]}, as far as "
-        f"{int(average['printed changes'].iloc[0])} printed changes tell: mean distance from them "
-        f"in points {', '.join(parts)}; it is the nearest on {wins} of {len(nearest)} pairs of "
-        "dataset and base."
+        f"Tables 2 and 5 were made with {first.reading}, as far as {first.n_printed} printed "
+        f"changes tell: its mean distance from them is {first.changes:.2f} points. The others, on "
+        f"the pairs of dataset and base that they share with it: {'; '.join(parts)}. It is the "
+        f"nearest on {wins} of {len(nearest)} pairs."
     )
 
 

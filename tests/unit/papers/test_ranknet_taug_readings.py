@@ -65,9 +65,10 @@ def test_the_nearest_reading_is_named_with_all_distances(printed) -> None:
     }
     assert means.loc["F = r f", "values"] == pytest.approx(0.5)  # half of it the baseline's
     assert table.notes[0] == (
-        "Tables 2 and 5 were made with F = r f, as far as 30 printed changes tell: mean distance "
-        "from them in points F = r f: 0.25, network, out-of-fold scores: 1.50, network, in-sample "
-        "scores: 2.00; it is the nearest on 3 of 3 pairs of dataset and base."
+        "Tables 2 and 5 were made with F = r f, as far as 30 printed changes tell: its mean "
+        "distance from them is 0.25 points. The others, on the pairs of dataset and base that they "
+        "share with it: network, out-of-fold scores 1.50 against 0.25 on 3; network, in-sample "
+        "scores 2.00 against 0.25 on 3. It is the nearest on 3 of 3 pairs."
     )
     first = table.frame.iloc[0]
     assert (first["base"], first["reading"]) == ("FastXML", "as printed")
@@ -75,14 +76,18 @@ def test_the_nearest_reading_is_named_with_all_distances(printed) -> None:
     assert table.printed(1, "+PSP@1") == "+8.03 [+7.53,\N{NO-BREAK SPACE}+8.53]"
 
 
-def test_a_reading_without_all_pairs_is_in_no_mean(printed) -> None:
-    whole = run(printed, {"RankNet-simple": 1.0})
-    part = run(printed, {"RankNet-simple": 1.0, "RankNet": 0.0}, ("Bonsai",))
+def test_a_reading_without_all_pairs_is_compared_on_those_it_has(printed) -> None:
+    whole = run(printed, {"RankNet-simple": 0.5})
+    part = run(printed, {"RankNet-simple": 0.25, "RankNet": 2.0}, ("Bonsai",))
     cells = pd.concat([whole.cells[whole.cells["base"] != "Bonsai"], part.cells])
     found = readings.distances(cells, printed)
     assert len(found) == 4
-    assert readings.means(found)["variant"].tolist() == ["RankNet-simple"]
-    assert readings.sentence(found) == "Fewer than two readings were run."
+    average = readings.means(found).set_index("variant")
+    assert average["pairs"].to_dict() == {"RankNet-simple": 3, "RankNet": 1}
+    assert average.loc["RankNet", ["shared", "nearest"]].tolist() == pytest.approx([2.0, 0.25])
+    assert "2.00 against 0.25 on 1. It is the nearest on 3 of 3" in readings.sentence(found)
+    alone = found[found["variant"] == "RankNet"]
+    assert readings.sentence(alone) == "Fewer than two readings were run."
 
 
 def test_decoupling_stands_apart_from_the_copies() -> None:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +114,9 @@ def distance(found: Mapping[str, float], printed: Mapping[str, float], prefix: s
     return float(np.mean([abs(found[name] - printed[name]) for name in names]))
 
 
-def readings(train: Split, test: Split, features: str, threads: int) -> list[dict[str, Any]]:
+def readings(
+    train: Split, test: Split, features: str, threads: int, variants: Iterable[str] = tuple(ROWS)
+) -> list[dict[str, Any]]:
     """A row for each variant, label reading and ranking, with the features given."""
     bows = [split.inputs.bow for split in (train, test)]
     if features == "released":
@@ -122,7 +124,7 @@ def readings(train: Split, test: Split, features: str, threads: int) -> list[dic
     learn = Split(Inputs(bow=bows[0]), train.labels, train.meta)
     ids = rotated(train.labels)
     rows = []
-    for variant in ROWS:
+    for variant in variants:
         model = get("DiSMEC", variant, normalize=features != "published").fit(
             learn, threads=threads
         )

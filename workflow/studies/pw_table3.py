@@ -14,7 +14,7 @@ the features and scores each under four readings of the predictions:
 
 on the documents that have labels, and prints for each the mean distance, in points, from the ten
 metrics that each row of the table prints, and from the values that DiSMEC's own README states for
-its plain run.
+its plain run; and the mean relative change over the plain row.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from benchmarks.common.atomic import write_csv
 from benchmarks.data import load
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.metrics import score
+from benchmarks.evaluation.statistics import SUMMARY_METRICS, mean_relative_change
 from benchmarks.evaluation.topk import TopK
 from benchmarks.papers.spec import load_paper
 from methods import get
@@ -146,9 +147,21 @@ def readings(
 
 
 def compared(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """The rows with their distances from print."""
+    """The rows with their distances from print and their mean relative changes (PW eq. 30).
+
+    A change is over the plain row with the same features and ranking and with right label ids.
+    """
     printed = printed_rows()
+    plain = {
+        (row.get("features"), row.get("ranking")): row
+        for row in rows
+        if (row["variant"], row.get("labels")) == ("plain", "right")
+    }
     for row in rows:
+        base = plain.get((row.get("features"), row.get("ranking")))
+        for kind in SUMMARY_METRICS:
+            change = mean_relative_change(_whole(base), _whole(row), kind) if base else np.nan
+            row[f"{kind} change"] = change
         expected = printed[row["variant"]]
         vanilla = {name: value for name, value in expected.items() if not name.startswith("PS")}
         row["vanilla off"] = distance(row, vanilla)
@@ -156,6 +169,11 @@ def compared(rows: list[dict[str, Any]]) -> pd.DataFrame:
         is_plain = row["variant"] == "plain"
         row["README off"] = distance(row, README_OF_DISMEC) if is_plain else np.nan
     return pd.DataFrame(rows)
+
+
+def _whole(row: Mapping[str, Any]) -> dict[str, float]:
+    """The metrics of a row with the two at 1 that are printed once."""
+    return {**row, "nDCG@1": row["P@1"], "PSnDCG@1": row["PSP@1"]}
 
 
 def main(argv: list[str]) -> int:

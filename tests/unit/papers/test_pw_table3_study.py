@@ -43,5 +43,19 @@ def test_distances_are_means_over_the_printed_metrics() -> None:
     frame = study.compared([{"variant": "PW", **off}, {"variant": "plain", **printed["plain"]}])
     assert frame.loc[0, ["vanilla off", "PS off"]].tolist() == pytest.approx([1.0, 1.0])
     assert np.isnan(frame.loc[0, "README off"])
+    assert np.isnan(frame["PS change"]).all()  # no plain row says that its label ids are right
     # By hand: |82.40-82.51|, |68.50-69.48|, |57.70-57.94|, |72.50-72.90|, |66.70-67.05|.
     assert frame.loc[1, "README off"] == pytest.approx((0.11 + 0.98 + 0.24 + 0.40 + 0.35) / 5)
+
+
+def test_changes_are_over_the_plain_row_of_the_same_reading() -> None:
+    plain = dict.fromkeys(study.METRICS, 50.0)
+    how = {"features": "unit", "ranking": "plain"}
+    rows = [
+        {"variant": "plain", "labels": "right", **how, **plain},
+        {"variant": "PW", "labels": "rotated", **how, **dict.fromkeys(study.METRICS, 51.0)},
+        {"variant": "PW", "labels": "right", **how, "ranking": "re-ranked", **plain},
+    ]
+    frame = study.compared(rows)
+    assert frame["PS change"].tolist()[:2] == pytest.approx([0.0, 2.0])
+    assert np.isnan(frame.loc[2, "vanilla change"])

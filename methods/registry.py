@@ -30,6 +30,12 @@ BASES: dict[str, str] = {
     "Bonsai": "methods.trees.parabel:Bonsai",
     "FastXML": "methods.trees.fastxml:FastXML",
     "PfastreXML": "methods.trees.fastxml:PfastreXML",
+    "AttentionXML": "methods.text.attention_xml:AttentionXML",
+    "LaRoBERTa": "methods.text.laroberta:LaRoBERTa",
+    "LaMiniLM": "methods.text.laroberta:LaMiniLM",
+    "APLC-XLNet": "methods.text.aplc_xlnet:APLCXLNet",
+    "APLC-MiniLM": "methods.text.aplc_xlnet:APLCMiniLM",
+    "XML-CNN": "methods.text.xml_cnn:XMLCNN",
 }
 
 VARIANTS: dict[str, str] = {
@@ -38,6 +44,7 @@ VARIANTS: dict[str, str] = {
     "cb": "methods.variants.pw:ClassBalanced",
     "PW-cost": "methods.variants.pw:PWCostSensitive",
     "unbiased": "methods.variants.unbiased:Unbiased",
+    "unbiased-bce": "methods.variants.unbiased_bce:UnbiasedBCE",
     "RankNet": "methods.variants.ranknet:RankNet",
     "RankNet-chosen": "methods.variants.ranknet_chosen:RankNetChosen",
     "RankNet-simple": "methods.variants.ranknet:RankNetSimple",
@@ -45,6 +52,14 @@ VARIANTS: dict[str, str] = {
     "Taug-s": "methods.variants.taug:TaugS",
     "Taug-ds": "methods.variants.taug:Taug",
     "ensemble": "methods.variants.ensemble:Ensemble",
+    "TailMix": "methods.variants.mixup:TailMix",
+    "TailMix-nosim": "methods.variants.mixup:TailMixNoSim",
+    "TailMix-nolpg": "methods.variants.mixup:TailMixNoLPG",
+    "TailMix-nosim-nolpg": "methods.variants.mixup:TailMixNoSimNoLPG",
+    "wordMix": "methods.variants.mixup:WordMix",
+    "hiddenMix": "methods.variants.mixup:HiddenMix",
+    "TMix": "methods.variants.mixup:TMix",
+    "SSMix": "methods.variants.mixup:SSMix",
 }
 
 ALIASES = {"Taug": "Taug-ds", "RankNet+Taug-ds": "RankNet+Taug"}

@@ -63,6 +63,10 @@ class UnbiasedDiSMEC(Changed[Unbiased]):
         """Each step costs two products with X, about a tenth of DiSMEC's fit."""
         return 1 + self._change.steps / 10
 
+    def warm_up(self, train: Split) -> None:
+        """Compile the base's kernels; there are no others, and a fit could end here."""
+        self._base.warm_up(train)
+
     def fit_in(self, train: Split, context: FitContext) -> SparseLinearModel:
         bow = train.inputs.bow
         assert bow is not None

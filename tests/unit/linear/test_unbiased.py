@@ -87,6 +87,7 @@ def test_what_has_no_minimum_gives_no_model_and_says_why() -> None:
     assert (method.name, method.variant) == ("DiSMEC", "unbiased")
     with pytest.raises(DivergedError, match=r"no minimum here: for [1-6] of 6 labels"):
         method.fit(make_train())
+    method.warm_up(make_train())  # must not end where the fit does, on fewer labels
 
 
 def test_shards_join_to_the_whole() -> None:

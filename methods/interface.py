@@ -31,6 +31,10 @@ DIGEST_EXEMPT = {"dev_size": "methods.holdout"}
 class here reruns nothing. Where a method defines one of these names, the module given counts."""
 
 
+class DivergedError(Exception):
+    """What was to be minimised has no minimum: there is no model, and no value to measure."""
+
+
 @dataclass(frozen=True)
 class Resources:
     """What a run may use of the machine; ``skip`` decides on it."""

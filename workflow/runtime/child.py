@@ -30,7 +30,7 @@ from benchmarks.data.split import Split
 from benchmarks.evaluation.propensity import LEAST_DOCUMENTS
 from benchmarks.evaluation.topk import TopK
 from methods.controls import Oracle
-from methods.interface import Clock, Method, Model, Resources
+from methods.interface import Clock, DivergedError, Method, Model, Resources
 from methods.registry import MisfitError, Recipe, assemble
 from workflow.runtime import disk
 from workflow.runtime.logs import bounded
@@ -87,6 +87,8 @@ def run(spec: dict[str, Any], scratch: Path) -> dict[str, Any]:
         return {"peak_gpu_mb": _peak_gpu_mb(), **outcome, "phases": journal.phases}
     except MisfitError as misfit:
         return {"status": "skipped", "reason": f"not applicable: {misfit}", "phases": {}}
+    except DivergedError as diverged:
+        return {"status": "diverged", "reason": str(diverged), "phases": journal.phases}
     except MemoryError as error:
         traceback.print_exc()
         reason = f"memory ran out in {journal.phase} ({error or 'MemoryError'})"

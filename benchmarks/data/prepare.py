@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from benchmarks.common.atomic import atomic_folder, write_json, write_text
+from benchmarks.common.atomic import atomic_folder, temporary_folder, write_text
+from benchmarks.common.digests import DamagedError
+from benchmarks.common.locks import exclusive
 from benchmarks.data import facts, formats, vectors
 from benchmarks.data.cards import (
     DEFAULT_TFIDF,
@@ -31,22 +32,23 @@ from benchmarks.data.cards import (
 from benchmarks.data.content import find
 from benchmarks.data.embed import embedded, forget, locate
 from benchmarks.data.errors import DataError, UnavailableError
-from benchmarks.data.fetch import Fetched, Patience, exclusive, fetch, git_blob, record
+from benchmarks.data.fetch import Fetched, Patience, fetch, git_blob, record
 from benchmarks.data.prepared import (
-    FORMAT,
     SPLITS,
     open_prepared,
     read_meta,
     write,
+    write_meta,
     write_unavailable,
 )
 from benchmarks.data.split import Inputs, Split
 from benchmarks.data.text import tokenise
 from benchmarks.data.unpack import unpack
+from benchmarks.data.verify import check_sizes
 
 MIRROR_VARIABLE = "TAILTABLES_MIRROR"
 DATA_FOLDER = Path("results/data")
-VERSION = 1
+VERSION = 2
 """Raise it when the same card would give other arrays or facts: all is then prepared again."""
 
 
@@ -117,9 +119,11 @@ def _is_ready(folder: Path, prepared_from: str) -> bool:
     if not (folder / "meta.json").exists():
         return False
     try:
-        return bool(read_meta(folder).get("prepared_from") == prepared_from)
-    except ValueError:  # another format, or no JSON: made again
+        meta = read_meta(folder)
+        check_sizes(folder, meta)
+    except DamagedError:  # or of another version: made again
         return False
+    return bool(meta.get("prepared_from") == prepared_from)
 
 
 def prepare(
@@ -205,8 +209,7 @@ def _prepare_from(
     fetched = [(file, fetch(file, cache, mirror, patience)) for file in source.files]
     if not source.files:
         return _write(source, card, folder, Path.cwd(), fetched)
-    with tempfile.TemporaryDirectory(prefix=".unpack-", dir=cache) as temporary:
-        root = Path(temporary)
+    with temporary_folder(cache, "unpack") as root:
         try:
             for file, found in fetched:
                 unpack(found.path, root, members=file.members or None)
@@ -273,9 +276,9 @@ def _write(
         read = vectors.read_glove if source.format == "glove-text" else vectors.read_npy
         words, values = read(source.options, root)
         _insist(card, {"n_words": len(words), "dimensions": values.shape[1]}, wanted)
-        meta = vectors.write_vectors(folder, words, values, {"format": FORMAT, **about})
+        meta = vectors.write_vectors(folder, words, values, about)
     elif card.kind in ("files", "encoder"):
-        meta = _write_files(source, card, folder, root, {"format": FORMAT, **about}, wanted)
+        meta = _write_files(source, card, folder, root, about, wanted)
     else:
         about |= {"A": card.A, "B": card.B}
         train, test, extra, files = _splits(source, root)
@@ -314,11 +317,10 @@ def _write_encoder(card: Card, folder: Path) -> dict[str, Any]:
     files = locate(card)
     found = {"dimensions": _width(files / "config.json")}
     _insist(card, found, card.counts)
-    about = {"format": FORMAT, "name": card.name, "kind": card.kind, **card.facts, **found}
-    meta = {**about, "folder": str(files.absolute()), "prepared_from": f"{VERSION} {card.digest()}"}
+    about = {"name": card.name, "kind": card.kind, **card.facts, **found}
+    where = {"folder": str(files.absolute()), "prepared_from": f"{VERSION} {card.digest()}"}
     with atomic_folder(folder) as temporary:
-        write_json(temporary / "meta.json", meta)
-    return meta
+        return write_meta(temporary, {**about, **where})
 
 
 def _width(config: Path) -> int | None:
@@ -353,11 +355,9 @@ def _write_files(
     if card.kind == "encoder":
         found["dimensions"] = _width(find(start, "config.json"))
     _insist(card, found, wanted)
-    meta = {**about, **found}
     with atomic_folder(folder) as temporary:
         shutil.copytree(start, temporary, dirs_exist_ok=True)
-        write_json(temporary / "meta.json", meta)
-    return meta
+        return write_meta(temporary, {**about, **found})
 
 
 def _splits(source: Source, root: Path) -> tuple[Split, Split, dict[str, Split], dict[str, str]]:
@@ -405,7 +405,7 @@ def _tfidf(texts: list[list[str]], settings: Mapping[str, Any]) -> list[sparse.c
 def _made_with(code: str | None, folder: Path) -> Iterator[None]:
     """Remove a folder that other code made; write a note of the code beside a new one."""
     note = folder / "code.txt"
-    if code is not None and note.exists() and note.read_text(encoding="utf-8") != code:
+    if code is not None and note.exists() and note.read_bytes() != code.encode():
         shutil.rmtree(folder)
     yield
     if code is not None and not note.exists():

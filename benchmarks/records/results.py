@@ -14,6 +14,7 @@ from benchmarks.data.prepared import open_prepared, prepared_names
 from benchmarks.data.split import Split
 from benchmarks.records.cell import INSTANCE, NORMS, PREDICTIONS, Cell, Setup
 from benchmarks.records.cells import read_cells, read_runs
+from benchmarks.records.files import cell_file
 from benchmarks.records.intervals import differences_over, read_intervals
 
 METHOD = list(Setup._fields)
@@ -103,7 +104,8 @@ class Results:
         return joined(frames, [*METHOD, "label", "times"])
 
     def _array(self, cell: Cell, file: str, name: str) -> np.ndarray:
-        with np.load(cell.file(file, self.folder)) as stored:
+        path = cell.file(file, self.folder)
+        with np.load(cell_file(path.parent, file)) as stored:
             return np.asarray(stored[name])
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.common.atomic import write_json
 from benchmarks.evaluation.metrics import Evaluation
-from benchmarks.records.cell import INSTANCE, KEY, PLAIN, RECORD, Cell, Setup
+from benchmarks.records.cell import INSTANCE, KEY, METRICS, PLAIN, Cell, Setup
 from benchmarks.records.cells import read_cells, read_runs, write_cells, write_runs
+from benchmarks.records.files import write_evaluation, write_record
 from benchmarks.records.intervals import (
     differences_over,
     intervals,
@@ -31,7 +33,9 @@ def saved(results, cell, hits):
     path = cell.file(INSTANCE, results)
     path.parent.mkdir(parents=True)
     Evaluation("xc-matlab", len(hits), {"P@1": hits}, {"P@1": np.ones(len(hits))}).save(path)
-    write_json(cell.file(RECORD, results), {"device": "cpu"})
+    path.with_name(METRICS).write_text("")
+    record = write_record(path.parent, {**asdict(cell), "device": "cpu"})
+    write_evaluation(record, path.with_name(METRICS), path)
     return path
 
 

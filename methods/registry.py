@@ -31,6 +31,7 @@ BASES: dict[str, str] = {
     "FastXML": "methods.trees.fastxml:FastXML",
     "PfastreXML": "methods.trees.fastxml:PfastreXML",
     "AttentionXML": "methods.text.attention_xml:AttentionXML",
+    "AttentionXML-tree": "methods.text.attention_xml_tree:AttentionXMLTree",
     "XML-CNN": "methods.text.xml_cnn:XMLCNN",
 }
 

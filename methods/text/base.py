@@ -115,7 +115,7 @@ class TextMethod(Method):
         assert inputs.tokens is not None
         return Documents.of(inputs.tokens, self.max_length)
 
-    def fit_in(self, train: Split, context: FitContext) -> TextModel:
+    def fit_in(self, train: Split, context: FitContext) -> Model:
         labels = trained_labels(train, context.dev)
         torch.manual_seed(context.seed)
         network = self.build(train, labels, context)

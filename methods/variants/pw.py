@@ -38,7 +38,7 @@ class LabelWeightVariant(Variant):
         """The factors for a training split; negatives keep weight 1."""
         counts = train.label_counts()
         positive = self.positive(counts, train.inverse_propensity())
-        return LabelWeights(positive, np.ones(len(counts)))
+        return LabelWeights(positive, np.ones(len(counts)), self.positive)
 
 
 class PW(LabelWeightVariant):

@@ -36,11 +36,12 @@ ENCODERS = {
     "XLNet-base-cased": tiny_encoders.xlnet,
     "all-MiniLM-L6-v2": tiny_encoders.bert,
 }
-SHORT = {"max_length": 40, "epochs": 25, "batch_size": 20, "evaluate_every": 10_000}
+SHORT = {"max_length": 40, "epochs": 25, "batch_size": 20, "evaluate_every": 40}
 SHORT |= {"layers": 1, "trainable": True}
 SMALL = {
     "LaRoBERTa": {"recipe": "converging", "learning_rate": 1e-2, "encoder_rate": 1.0, **SHORT},
-    "LaMiniLM": {"learning_rate": 1e-2, "encoder_rate": 1.0, **SHORT},
+    "LaMiniLM": {"learning_rate": 1e-2, "encoder_rate": 1.0, **SHORT}
+    | {"epochs": 10, "evaluate_every": 100},
     "APLC-XLNet": {"learning_rate": 1e-2, "encoder_rate": 1.0, "summary_rate": 1.0, **SHORT},
     "APLC-MiniLM": {"learning_rate": 1e-2, "encoder_rate": 1.0, **SHORT},
 }

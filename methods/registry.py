@@ -35,6 +35,7 @@ BASES: dict[str, str] = {
     "LaMiniLM": "methods.text.laroberta:LaMiniLM",
     "APLC-XLNet": "methods.text.aplc_xlnet:APLCXLNet",
     "APLC-MiniLM": "methods.text.aplc_xlnet:APLCMiniLM",
+    "AttentionXML-tree": "methods.text.attention_xml_tree:AttentionXMLTree",
     "XML-CNN": "methods.text.xml_cnn:XMLCNN",
 }
 

@@ -31,7 +31,7 @@ _ORIGINAL: dict[str, Any] = {
     "swa_from": 10,
     "start_at_frequencies": False,
 }
-RECIPES: dict[str, dict[str, Any]] = {
+RECIPES: Mapping[str, Mapping[str, Any]] = {
     # The authors' settings for EUR-Lex (configure/models/AttentionXML-EUR-Lex.yaml).
     "original": _ORIGINAL,
     # Fewer and smaller steps, made to reach a good score in minutes on two cores.

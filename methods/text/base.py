@@ -147,7 +147,7 @@ class TextMethod(Method):
             history=history,
         )
 
-    def fit_in(self, train: Split, context: FitContext) -> TextModel:
+    def fit_in(self, train: Split, context: FitContext) -> Model:
         labels = trained_labels(train, context.dev)
         torch.manual_seed(context.seed)
         network = self.build(train, labels, context)

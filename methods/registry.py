@@ -32,6 +32,10 @@ BASES: dict[str, str] = {
     "PfastreXML": "methods.trees.fastxml:PfastreXML",
     "AttentionXML": "methods.text.attention_xml:AttentionXML",
     "AttentionXML-tree": "methods.text.attention_xml_tree:AttentionXMLTree",
+    "LaRoBERTa": "methods.text.laroberta:LaRoBERTa",
+    "LaMiniLM": "methods.text.laroberta:LaMiniLM",
+    "APLC-XLNet": "methods.text.aplc_xlnet:APLCXLNet",
+    "APLC-MiniLM": "methods.text.aplc_xlnet:APLCMiniLM",
     "XML-CNN": "methods.text.xml_cnn:XMLCNN",
 }
 
@@ -49,6 +53,14 @@ VARIANTS: dict[str, str] = {
     "Taug-s": "methods.variants.taug:TaugS",
     "Taug-ds": "methods.variants.taug:Taug",
     "ensemble": "methods.variants.ensemble:Ensemble",
+    "TailMix": "methods.variants.mixup:TailMix",
+    "TailMix-nosim": "methods.variants.mixup:TailMixNoSim",
+    "TailMix-nolpg": "methods.variants.mixup:TailMixNoLPG",
+    "TailMix-nosim-nolpg": "methods.variants.mixup:TailMixNoSimNoLPG",
+    "wordMix": "methods.variants.mixup:WordMix",
+    "hiddenMix": "methods.variants.mixup:HiddenMix",
+    "TMix": "methods.variants.mixup:TMix",
+    "SSMix": "methods.variants.mixup:SSMix",
 }
 
 ALIASES = {"Taug": "Taug-ds", "RankNet+Taug-ds": "RankNet+Taug"}

@@ -11,6 +11,7 @@ from benchmarks.data.synthetic import (
     NAMES,
     NEGATORS,
     OF_BACKGROUND,
+    OF_TOPIC,
     SHARE_NEGATED,
     _documents,
     generate,
@@ -94,11 +95,16 @@ def test_a_text_negates_words_of_labels_it_does_not_carry(corpus):
     complete, _, _, before, origin = _documents(corpus)
     train, test = generate(f"{corpus}-text")
     rows = [*train.inputs.tokens, *test.inputs.tokens]
+    labels_of = {}
+    for word, label in zip(before.ids.tolist(), origin.tolist(), strict=True):
+        labels_of.setdefault(word, set()).add(label)
     negated_words = 0
     for i, row in enumerate(rows):
         negators = np.flatnonzero(np.isin(row, np.arange(2, 2 + NEGATORS)))
         negated = np.isin(np.arange(len(row)), negators + 1)
         assert len(negators) == negated.sum(), "a negator has a word behind it"
+        carried = {*complete[i].indices.tolist(), OF_BACKGROUND, OF_TOPIC}
+        assert all(labels_of[word] - carried for word in row[negated].tolist())
         own = slice(before.indptr[i], before.indptr[i + 1])
         kept = np.bincount(np.delete(row, [*negators, *negators + 1]), minlength=shape.n_words)
         content = before.ids[own][origin[own] != OF_BACKGROUND]

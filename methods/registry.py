@@ -31,11 +31,11 @@ BASES: dict[str, str] = {
     "FastXML": "methods.trees.fastxml:FastXML",
     "PfastreXML": "methods.trees.fastxml:PfastreXML",
     "AttentionXML": "methods.text.attention_xml:AttentionXML",
+    "AttentionXML-tree": "methods.text.attention_xml_tree:AttentionXMLTree",
     "LaRoBERTa": "methods.text.laroberta:LaRoBERTa",
     "LaMiniLM": "methods.text.laroberta:LaMiniLM",
     "APLC-XLNet": "methods.text.aplc_xlnet:APLCXLNet",
     "APLC-MiniLM": "methods.text.aplc_xlnet:APLCMiniLM",
-    "AttentionXML-tree": "methods.text.attention_xml_tree:AttentionXMLTree",
     "XML-CNN": "methods.text.xml_cnn:XMLCNN",
 }
 

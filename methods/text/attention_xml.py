@@ -43,11 +43,11 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "hidden": 64,
         "head": (64,),
         "batch_size": 20,
-        "epochs": 12,
+        "epochs": 8,
         "learning_rate": 3e-3,
         "label_rate": 3.0,
         "label_scale": 4.0,
-        "swa_from": 6,
+        "swa_from": 5,
         "start_at_frequencies": True,
     },
 }

@@ -30,6 +30,7 @@ BASES: dict[str, str] = {
     "Bonsai": "methods.trees.parabel:Bonsai",
     "FastXML": "methods.trees.fastxml:FastXML",
     "PfastreXML": "methods.trees.fastxml:PfastreXML",
+    "Embedding": "methods.embedding.embedding:Embedding",
 }
 
 VARIANTS: dict[str, str] = {
@@ -45,6 +46,10 @@ VARIANTS: dict[str, str] = {
     "Taug-s": "methods.variants.taug:TaugS",
     "Taug-ds": "methods.variants.taug:Taug",
     "ensemble": "methods.variants.ensemble:Ensemble",
+    "GLaS": "methods.variants.label_geometry:GLaS",
+    "Spread-out": "methods.variants.label_geometry:SpreadOut",
+    "Laplacian": "methods.variants.label_geometry:Laplacian",
+    "Gravity": "methods.variants.label_geometry:Gravity",
 }
 
 ALIASES = {"Taug": "Taug-ds", "RankNet+Taug-ds": "RankNet+Taug"}

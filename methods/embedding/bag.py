@@ -62,10 +62,25 @@ def column_squares(vectors: np.ndarray) -> np.ndarray:
 
 
 def update_rows(
-    vectors: np.ndarray, sums: np.ndarray, rows: np.ndarray, gradient: np.ndarray, rate: float
+    vectors: np.ndarray,
+    sums: np.ndarray,
+    rows: np.ndarray,
+    gradient: np.ndarray,
+    rate: float,
+    unit: bool = False,
 ) -> None:
-    """One row-wise Adagrad step of distinct rows, ``gradient`` holding one row for each."""
-    _update_rows(vectors, sums, rows, np.ascontiguousarray(gradient), np.float32(rate))
+    """One row-wise Adagrad step of distinct rows, ``gradient`` holding one row for each.
+
+    With ``unit`` the rows are scaled back to length 1.
+    """
+    _update_rows(vectors, sums, rows, np.ascontiguousarray(gradient), np.float32(rate), unit)
+
+
+def picked_products(a: np.ndarray, b: np.ndarray, picked: np.ndarray) -> np.ndarray:
+    """``out[i, j] = a[i] . b[picked[i, j]]``, float32."""
+    out = np.empty(picked.shape, np.float32)
+    _picked_products(a, b, picked, out)
+    return out
 
 
 def thinned(X: sparse.csr_matrix, keep: float, rng: np.random.Generator) -> sparse.csr_matrix:
@@ -109,23 +124,21 @@ def _sum_words(indptr, indices, data, vectors, out):  # type: ignore[no-untyped-
         _weighted_sum(indices[lo:hi], data[lo:hi], vectors, out[i])
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"}, inline="always")
-def _step(vector, total, gradient, rate):  # type: ignore[no-untyped-def]
-    """Move a vector; the new sum of its mean squared gradients.
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
+def _dot(a, b):  # type: ignore[no-untyped-def]
+    """Sums of vector width: reordered by the compiler, once and for all."""
+    total = np.float32(0.0)
+    for j in range(a.shape[0]):
+        total += a[j] * b[j]
+    return total
 
-    Eight partial sums, so that the loop is vectorised without leave to reorder anything.
-    """
-    d = vector.shape[0]
-    partial = np.zeros(8, np.float32)
-    whole = d - d % 8
-    for j in range(0, whole, 8):
-        for p in range(8):
-            partial[p] += gradient[j + p] * gradient[j + p]
-    for j in range(whole, d):
-        partial[0] += gradient[j] * gradient[j]
-    total += partial.sum() / np.float32(d)
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def _step(vector, total, gradient, rate):  # type: ignore[no-untyped-def]
+    """Move a vector; the new sum of its mean squared gradients."""
+    total += _dot(gradient, gradient) / np.float32(vector.shape[0])
     size = rate / (np.sqrt(total) + EPSILON)
-    for j in range(d):
+    for j in range(vector.shape[0]):
         vector[j] -= size * gradient[j]
     return total
 
@@ -153,7 +166,18 @@ def _update_words(indptr, documents, data, words, gradient, vectors, sums, squar
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"}, parallel=True)
-def _update_rows(vectors, sums, rows, gradient, rate):  # type: ignore[no-untyped-def]
+def _update_rows(vectors, sums, rows, gradient, rate, unit):  # type: ignore[no-untyped-def]
     for at in prange(len(rows)):
-        row = rows[at]
-        sums[row] = _step(vectors[row], sums[row], gradient[at], rate)
+        vector = vectors[rows[at]]
+        sums[rows[at]] = _step(vector, sums[rows[at]], gradient[at], rate)
+        if unit:
+            scale = np.float32(1.0) / (np.sqrt(_dot(vector, vector)) + EPSILON)
+            for j in range(vector.shape[0]):
+                vector[j] *= scale
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"}, parallel=True)
+def _picked_products(a, b, picked, out):  # type: ignore[no-untyped-def]
+    for i in prange(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = _dot(a[i], b[picked[i, j]])

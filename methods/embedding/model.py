@@ -73,7 +73,7 @@ class EmbeddingModel(Model):
 
     def label_norms(self) -> np.ndarray | None:
         """Lengths of the label embeddings; None where they are of length 1 by construction."""
-        if self.network.unit or self.network.weight_norm:
+        if self.network.unit_labels:
             return None
         norms = np.full(len(self.network.labels), np.nan, np.float32)
         norms[self.occurring] = np.linalg.norm(self.network.labels[self.occurring], axis=1)
@@ -85,8 +85,7 @@ class EmbeddingModel(Model):
             return self._exact(X, 1).indices[:, 0].astype(np.int64)
 
     def _label_embeddings(self) -> torch.Tensor:
-        rows = torch.from_numpy(self.network.labels[self.occurring])
-        return self.network.embed_labels(rows) * self.network.lengths[2]
+        return torch.from_numpy(self.network.labels[self.occurring]) * self.network.lengths[2]
 
     def _blocks(self, X: sparse.csr_matrix) -> Iterator[tuple[int, torch.Tensor]]:
         for first in range(0, X.shape[0], BLOCK):

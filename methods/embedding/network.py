@@ -43,10 +43,13 @@ class Network:
         self.words = WordVectors(words, measured=weight_norm)
         self.bias = torch.from_numpy(bias)
         self.hidden = None if hidden is None else torch.from_numpy(hidden)
+        self.unit_labels = unit or weight_norm
         self.labels = labels
         self.label_sums = np.zeros(len(labels), np.float32)
         self.lengths = torch.tensor([1.0, 1.0, length])
         """Factors of the word vectors, the second layer and the scores."""
+        if self.unit_labels:
+            self.labels /= np.maximum(np.linalg.norm(labels, axis=1, keepdims=True), 1e-12)
         self.relu, self.unit, self.weight_norm = relu, unit, weight_norm
 
     @classmethod
@@ -106,13 +109,14 @@ class Network:
         with torch.no_grad():
             return self.embed_sums(torch.from_numpy(bag(X, self.words.vectors)))
 
-    def embed_labels(self, rows: torch.Tensor) -> torch.Tensor:
-        """Label embeddings from rows of ``labels``, the factor of the scores left out."""
-        return normalize(rows, dim=1) if self.unit or self.weight_norm else rows
+    def label_rows(self, labels: np.ndarray) -> torch.Tensor:
+        """The embeddings of some labels, the factor of the scores left out; no copy for all."""
+        every = len(labels) == len(self.labels)
+        return torch.from_numpy(self.labels if every else self.labels[labels])
 
     def update_labels(self, labels: np.ndarray, gradient: np.ndarray, rate: float) -> None:
         """One step of the embeddings of distinct labels."""
-        update_rows(self.labels, self.label_sums, labels, gradient, rate)
+        update_rows(self.labels, self.label_sums, labels, gradient, rate, self.unit_labels)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The parameters by name, for saving; what training alone needs is left out."""
@@ -151,7 +155,8 @@ class TouchedLabels:
     def __getitem__(self, labels: torch.Tensor) -> torch.Tensor:
         rows = torch.from_numpy(self._network.labels[labels.numpy()]).requires_grad_()
         self._asked.append((labels, rows))
-        return self._network.embed_labels(rows)
+        # Of length 1 already: this is for the gradient, which has no part along the rows then.
+        return normalize(rows, dim=1) if self._network.unit_labels else rows
 
     def step(self, rate: float) -> None:
         """Move the rows that were asked for against the sum of their gradients."""

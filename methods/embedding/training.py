@@ -22,7 +22,7 @@ import torch
 from scipy import sparse
 
 from methods.embedding.bag import bag, thinned
-from methods.embedding.losses import margin_loss, softmax_loss
+from methods.embedding.losses import PickedScores, hardest, margin_loss, softmax_loss
 from methods.embedding.network import Network, TouchedLabels
 from methods.hooks.regulariser import Regulariser
 from methods.interface import FitContext
@@ -49,7 +49,7 @@ class Batch(NamedTuple):
     positives: np.ndarray
     negatives: np.ndarray
     carried: np.ndarray
-    """bool[B, n]: the negative is a label of the document."""
+    """bool[B, n]: the negative is a label of the document, or of no document at all."""
 
 
 class Batches:
@@ -65,6 +65,7 @@ class Batches:
         self.X, self.labels, self.settings, self.rng = X, labels, settings, rng
         self.documents = np.flatnonzero(np.diff(labels.indptr))
         self.occurring = np.unique(labels.indices).astype(np.int64)
+        self.absent = np.setdiff1d(np.arange(labels.shape[1]), self.occurring)
         self._place = np.full(labels.shape[1], -1, np.int64)
 
     def __len__(self) -> int:
@@ -82,17 +83,21 @@ class Batches:
         labels = self.labels[documents]
         sizes = np.diff(labels.indptr)
         drawn = labels.indptr[:-1] + (self.rng.random(len(documents)) * sizes).astype(np.int64)
-        negatives = self.occurring
-        if 0 < self.settings.negatives < len(negatives):
-            negatives = np.sort(
-                self.rng.choice(negatives, self.settings.negatives, replace=False, shuffle=False)
-            )
+        sampled = 0 < self.settings.negatives < len(self.occurring)
+        if sampled:
+            n = self.settings.negatives
+            drawn_too = self.rng.choice(self.occurring, n, replace=False, shuffle=False)
+            negatives = np.sort(drawn_too)
+        else:
+            negatives = np.arange(self.labels.shape[1])
         self._place[negatives] = np.arange(len(negatives))
         column = self._place[labels.indices]
         self._place[negatives] = -1
         row = np.repeat(np.arange(len(documents)), sizes)
         carried = np.zeros((len(documents), len(negatives)), bool)
         carried[row[column >= 0], column[column >= 0]] = True
+        if not sampled:
+            carried[:, self.absent] = True
         return Batch(X, labels.indices[drawn].astype(np.int64), negatives, carried)
 
 
@@ -106,17 +111,22 @@ def batch_loss(
 ) -> torch.Tensor:
     """The loss of a batch with its penalty, from the sums of the documents' word vectors."""
     documents = network.embed_sums(sums)
-    positives = torch.from_numpy(batch.positives)
-    # The paper's B labels serve the loss and the penalty alike, so they are copied once.
-    own = labels[positives]
-    other = labels[torch.from_numpy(batch.negatives)]
     length = network.lengths[2]
-    scores = (documents * own).sum(dim=1) * length, documents @ other.T * length
+    positives = torch.from_numpy(batch.positives)
+    positive = (documents * labels[positives]).sum(dim=1) * length
     carried = torch.from_numpy(batch.carried)
-    if settings.loss == "margin":
-        loss = margin_loss(*scores, carried, settings.margin, settings.mined)
+    if settings.loss == "margin" and settings.mined:
+        rows = network.label_rows(batch.negatives)
+        picked, carried = hardest(documents, rows, carried, settings.mined)
+        used, place = np.unique(batch.negatives[picked.numpy()], return_inverse=True)
+        other = labels[torch.from_numpy(used)]
+        negative = PickedScores.apply(documents, other, place.reshape(picked.shape)) * length
     else:
-        loss = softmax_loss(*scores, carried)
+        negative = documents @ labels[torch.from_numpy(batch.negatives)].T * length
+    if settings.loss == "margin":
+        loss = margin_loss(positive, negative, carried, settings.margin)
+    else:
+        loss = softmax_loss(positive, negative, carried)
     if regulariser is None:
         return loss
     return loss + regulariser.penalty(labels, positives, documents)

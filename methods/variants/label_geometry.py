@@ -17,7 +17,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -88,18 +88,23 @@ class LabelGeometry(Regulariser):
         self, label_embeddings: Any, targets: Any, document_embeddings: Any | None = None
     ) -> Any:
         """The term of a batch; a torch scalar."""
-        drawn = self._drawn(targets)
+        return self.of_draws(self.draws(targets), label_embeddings, document_embeddings)
+
+    def of_draws(
+        self, drawn: np.ndarray, label_embeddings: Any, documents: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """The term for labels that are drawn already, int64[B], possibly some more than once."""
         if len(drawn) == 0:
             return torch.zeros(())
+        # Labels that were drawn more than once make equal pairs: counted, not computed again.
         labels, times = np.unique(drawn, return_counts=True)
         rows = label_embeddings[torch.from_numpy(labels)]
-        # Labels that were drawn more than once make equal pairs: counted, not computed again.
         total = self.pairs.sum(
             normalize(rows, dim=1),
-            torch.from_numpy(times.astype(np.float32)).to(rows.device),
-            torch.from_numpy(self.part(labels)).to(rows.device),
-            *self._scales(len(drawn)),
-            document_embeddings,
+            torch.from_numpy(times).to(rows),
+            torch.from_numpy(self.part(labels)).to(rows),
+            self.factors(len(drawn)),
+            documents,
         )
         return self.weight * total
 
@@ -114,7 +119,8 @@ class LabelGeometry(Regulariser):
         dense[row[column >= 0], column[column >= 0]] = rows.data[column >= 0]
         return dense
 
-    def _drawn(self, targets: Any) -> np.ndarray:
+    def draws(self, targets: Any) -> np.ndarray:
+        """The labels whose pairs a batch's term is over."""
         if self.draw == "uniform":
             n = min(int(targets.shape[0]), self.U.shape[0])
             return self._rng.choice(self.U.shape[0], n, replace=False)
@@ -130,14 +136,23 @@ class LabelGeometry(Regulariser):
         sizes = sizes[sizes > 0]
         return columns[first + (self._rng.random(len(sizes)) * sizes).astype(np.int64)]
 
-    def _scales(self, drawn: int) -> tuple[float, float]:
-        """The factors of a pair of draws and of a draw with itself."""
+    def factors(self, drawn: int) -> Factors:
+        """What the sums over so many draws are multiplied with."""
         n = self.U.shape[0]
         if self.scale == "unbiased":
+            # A pair of labels is drawn with probability B(B - 1) / (L(L - 1)), a label with B / L.
             pair = (n - 1) / (n * drawn * (drawn - 1)) if drawn > 1 else 0.0
-            return pair, 1.0 / (n * drawn)
-        factor = 1.0 / (drawn if self.scale == "batch" else n) ** 2
-        return factor, factor
+            return Factors(pair, 1.0 / (n * drawn), 1.0 / drawn)
+        size = drawn if self.scale == "batch" else n
+        return Factors(1.0 / size**2, 1.0 / size**2, 1.0 / size)
+
+
+class Factors(NamedTuple):
+    """Factors of a pair of draws, of a draw paired with itself, and of a single draw."""
+
+    pair: float
+    itself: float
+    single: float
 
 
 class Pairs(abc.ABC):
@@ -148,18 +163,14 @@ class Pairs(abc.ABC):
         V: torch.Tensor,
         times: torch.Tensor,
         U: torch.Tensor,
-        pair: float,
-        itself: float,
+        factors: Factors,
         documents: torch.Tensor | None,
     ) -> torch.Tensor:
-        """The sum over pairs, each as often as its labels were drawn.
-
-        ``pair`` is the factor of a pair of draws, ``itself`` that of a draw with itself. V holds
-        one unit row per label.
-        """
+        """The sum over pairs, each as often as its labels were drawn; V has unit rows."""
         terms = self.terms(V @ V.T, U)
         # The diagonal is constant for unit rows; it is there for the value.
-        return pair * (times @ terms @ times) + (itself - pair) * (times @ terms.diagonal())
+        once = factors.itself - factors.pair
+        return factors.pair * (times @ terms @ times) + once * (times @ terms.diagonal())
 
     @abc.abstractmethod
     def terms(self, products: torch.Tensor, U: torch.Tensor) -> torch.Tensor:
@@ -198,17 +209,14 @@ class GravityPairs(Pairs):
         V: torch.Tensor,
         times: torch.Tensor,
         U: torch.Tensor,
-        pair: float,
-        itself: float,
+        factors: Factors,
         documents: torch.Tensor | None,
     ) -> torch.Tensor:
-        """The mean over the batch's documents, scaled over labels as the others are over pairs."""
+        """The mean over the batch's documents of the sum over labels."""
         if documents is None:
             raise ValueError("gravity needs a base that has document embeddings")
         squares = (normalize(documents, dim=1) @ V.T).square()
-        # One sum over labels instead of two: 1/B instead of 1/B^2, 1/L instead of 1/L^2.
-        single = itself ** 0.5
-        return single * (squares.mean(dim=0) @ times)
+        return factors.single * (squares.mean(dim=0) @ times)
 
 
 class LabelGeometryVariant(Variant):

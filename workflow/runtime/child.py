@@ -142,7 +142,12 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
     indices, scores = top.indices.astype(np.int32), top.scores.astype(np.float32)
     np.savez_compressed(scratch / "predictions.npz", indices=indices, scores=scores)
     np.savez_compressed(scratch / "norms.npz", norms=_norms(model, train))
-    return {**ok, "notes": list(model.notes), "decision_threshold": model.decision_threshold}
+    return {
+        **ok,
+        "notes": list(model.notes),
+        "decision_threshold": model.decision_threshold,
+        "history": {name: list(map(float, values)) for name, values in model.history.items()},
+    }
 
 
 def _fit(

@@ -30,7 +30,7 @@ from methods.interface import Method
 
 Setting = dict[str, Any]
 
-FIRST: Setting = {"margin": 0.1, "mined": 10, "rate": 0.03, "batch": 256}
+FIRST: Setting = {"margin": 0.4, "mined": 10, "rate": 0.03, "batch": 256}
 AXES: list[list[Setting]] = [
     [{"margin": 0.1}, {"margin": 0.2}, {"margin": 0.4}],
     [{"mined": 3}, {"mined": 10}, {"mined": 30}],
@@ -39,11 +39,9 @@ AXES: list[list[Setting]] = [
         {"unit": True, "weight_norm": False},
         {"unit": True, "weight_norm": True},
         {"unit": False, "weight_norm": True},
-        {"unit": False, "weight_norm": False},
     ],
-    [{"activation": "relu"}, {"activation": "linear"}, {"activation": "relu", "hidden": 512}],
-    [{"batch": 128}, {"batch": 256}, {"batch": 1024}],
-    [{"decay": False}, {"decay": True}],
+    [{"activation": "relu"}, {"activation": "linear"}, {"activation": "relu", "hidden": 256}],
+    [{"batch": 256}, {"batch": 1024}],
     [
         {"loss": "margin"},
         {"loss": "softmax", "length": 10.0, "weight_norm": True},
@@ -102,7 +100,7 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--dataset", default="EURLex-4K")
     parser.add_argument("--held-out", type=int, default=2000, help="documents")
-    parser.add_argument("--dim", type=int, default=512)
+    parser.add_argument("--dim", type=int, default=256)
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)

@@ -32,6 +32,11 @@ class WordVectors:
         self.sums = np.zeros(len(vectors), np.float32)
         self.squares = column_squares(vectors) if measured else np.empty(0)
 
+    def measure(self) -> None:
+        """Take the squared lengths anew, without the rounding of many updates."""
+        if len(self.squares):
+            self.squares = column_squares(self.vectors)
+
     def update(self, X: sparse.csr_matrix, gradient: np.ndarray, rate: float) -> None:
         """One step against ``X.T @ gradient``, for the words that occur in X only."""
         by_word = X.tocsc()

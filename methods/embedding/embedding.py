@@ -23,7 +23,7 @@ LOSSES = ("margin", "softmax")
 ACTIVATIONS = ("relu", "linear")
 SEARCHES = ("exact", "faiss")
 SAMPLE = 2000
-"""Training documents, the first, whose P@1 is measured after each epoch."""
+"""Training documents with labels, the first, whose P@1 is measured after each epoch."""
 MULTIPLY_ADDS_PER_S = 1e10
 
 
@@ -134,11 +134,13 @@ class Embedding(Method):
             history=history,
         )
         regulariser = context.hooks.find(Regulariser)
-        sample = slice(0, SAMPLE)
+        sample = batches.documents[:SAMPLE]
         for loss in train(network, batches, self.epochs, regulariser, context):
             history["loss"].append(loss)
             history["sampled_train_P@1"].append(_precision(model, X[sample], split.labels[sample]))
-        history["train_P@1"].append(_precision(model, X, split.labels))
+        network.words.measure()
+        labelled = batches.documents
+        history["train_P@1"].append(_precision(model, X[labelled], split.labels[labelled]))
         return model
 
     def settings(self) -> Settings:

@@ -147,8 +147,7 @@ class EmbeddingModel(Model):
         ]
         share = 100.0 * float(np.mean(found)) if found else 100.0
         self.notes = [
-            f"labels searched by faiss: {share:.2f} % of the exact {k} best found, "
-            f"on {n} documents"
+            f"labels searched by faiss: {share:.2f} % of the exact {k} best found, on {n} documents"
         ]
 
     def save(self, folder: Path) -> None:

@@ -48,8 +48,6 @@ class Network:
         self.label_sums = np.zeros(len(labels), np.float32)
         self.lengths = torch.tensor([1.0, 1.0, length])
         """Factors of the word vectors, the second layer and the scores."""
-        if self.unit_labels:
-            self.labels /= np.maximum(np.linalg.norm(labels, axis=1, keepdims=True), 1e-12)
         self.relu, self.unit, self.weight_norm = relu, unit, weight_norm
 
     @classmethod
@@ -70,13 +68,16 @@ class Network:
             return drawn
 
         outputs = width or dim
-        return cls(
+        network = cls(
             gaussian(n_features, outputs),
             np.zeros(outputs, np.float32),
             gaussian(width, dim) if width else None,
             gaussian(n_labels, dim),
             **settings,
         )
+        if network.unit_labels:
+            network.labels /= np.linalg.norm(network.labels, axis=1, keepdims=True)
+        return network
 
     def trained_by_torch(self) -> list[torch.Tensor]:
         """The small parameters, made to collect gradients."""

@@ -96,7 +96,7 @@ class Model(abc.ABC):
     """What a reader of the result should know: a bound that was hit, a label left out."""
     decision_threshold: float | None = None
     """The score above which a label is predicted to apply; None where scores only rank."""
-    history: Mapping[str, Sequence[float]] = {}
+    fit_history: Mapping[str, Sequence[float]] = {}
     """What the fit measured on its training documents, by name: one value per epoch, or one."""
 
     @abc.abstractmethod

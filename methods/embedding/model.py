@@ -51,7 +51,7 @@ class EmbeddingModel(Model):
         self.unit_rows = unit_rows
         self.search = search
         self.threads = threads
-        self.history = dict(history or {})
+        self.fit_history = dict(history or {})
         self.notes: list[str] = []
         """With faiss, the recall of the last prediction."""
         self._faiss: Any = None
@@ -159,7 +159,7 @@ class EmbeddingModel(Model):
             "flags": self.network.flags(),
             "unit_rows": self.unit_rows,
             "search": self.search,
-            "history": {name: list(values) for name, values in self.history.items()},
+            "history": {name: list(values) for name, values in self.fit_history.items()},
         }
         write_json(folder / "model.json", facts)
 

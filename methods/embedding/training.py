@@ -154,7 +154,7 @@ def train(
             if optimiser is not None:
                 optimiser.zero_grad()
                 optimiser.param_groups[0]["lr"] = rate
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             assert sums.grad is not None
             network.words.update(batch.X, sums.grad.numpy(), rate)
             labels.step(rate)

@@ -146,7 +146,7 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
         **ok,
         "notes": list(model.notes),
         "decision_threshold": model.decision_threshold,
-        "history": {name: list(map(float, values)) for name, values in model.history.items()},
+        "history": {name: list(map(float, values)) for name, values in model.fit_history.items()},
     }
 
 

@@ -49,46 +49,52 @@ AXES: list[list[Setting]] = [
     ],
 ]
 REGULARISERS = ("GLaS", "Spread-out", "Gravity", "Laplacian")
-WEIGHTS = (1.0, 10.0, 100.0)
+WEIGHTS = (1.0, 10.0, 100.0, 1000.0)
 METRICS = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")
 
 
 class Study:
-    """Fits on one part of train, scored on the other; one row per fit."""
+    """Fits on one part of train, scored on the other; one row per fit.
 
-    def __init__(self, train: Split, held_out: int, seed: int, threads: int) -> None:
+    The rows are written to ``out`` after each fit; those that are there already are not repeated.
+    """
+
+    def __init__(self, train: Split, held_out: int, seed: int, threads: int, out: Path) -> None:
         self.fitted, self.kept_out = hold_out(train, held_out, seed)
-        self.seed, self.threads = seed, threads
-        self.rows: list[dict[str, Any]] = []
+        self.seed, self.threads, self.out = seed, threads, out
+        self.rows = pd.read_csv(out).to_dict("records") if out.exists() else []
 
     def measure(self, method: Method, **named: Any) -> float:
         """The mean of P@1, 3, 5 on the documents held out."""
+        text = method.variant + " " + repr(method.params())
+        for row in self.rows:
+            if row["method"] == text:
+                return float(row["P"])
         started = time.process_time()
         model = method.fit(self.fitted, seed=self.seed, threads=self.threads)
         top = model.predict(self.kept_out.inputs, 5)
         measured = score(top, self.kept_out.labels, self.fitted.labels)
-        found = {metric: measured[metric] for metric in METRICS}
-        mean = float(np.mean([found[m] for m in METRICS[:3]]))
-        last = {name: values[-1] for name, values in model.history.items()}
-        seconds = {"cpu_s": time.process_time() - started}
-        self.rows.append({**named, "P": mean, **found, "train_P@1": last["train_P@1"], **seconds})
-        shown = {k: round(v, 2) if isinstance(v, float) else v for k, v in self.rows[-1].items()}
-        print(shown, flush=True)
+        found = {metric: round(measured[metric], 3) for metric in METRICS}
+        mean = round(float(np.mean([measured[m] for m in METRICS[:3]])), 3)
+        train = round(model.fit_history["train_P@1"][-1], 3)
+        seconds = round(time.process_time() - started, 1)
+        last = {"train_P@1": train, "cpu_s": seconds, "method": text}
+        self.rows.append({**named, "P": mean, **found, **last})
+        print({k: v for k, v in self.rows[-1].items() if k != "method"}, flush=True)
+        self.out.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_path(self.out) as temporary:
+            pd.DataFrame(self.rows).to_csv(temporary, index=False)
         return mean
 
 
 def best_setting(study: Study, fixed: Setting) -> Setting:
     """Go through the axes; the setting that was kept."""
     kept = dict(FIRST)
-    tried: dict[str, float] = {}
     for axis in AXES:
         means = []
         for values in axis:
             setting = {**kept, **values}
-            key = repr(sorted(setting.items()))
-            if key not in tried:
-                tried[key] = study.measure(get("Embedding", **fixed, **setting), **setting)
-            means.append(tried[key])
+            means.append(study.measure(get("Embedding", **fixed, **setting), **setting))
         kept |= axis[int(np.argmax(means))]
     return kept
 
@@ -107,7 +113,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--out", type=Path, default=Path("results/speed/choose_embedding.csv"))
     options = parser.parse_args(argv)
     train, _ = load(options.dataset)
-    study = Study(train, options.held_out, options.seed, options.threads)
+    study = Study(train, options.held_out, options.seed, options.threads, options.out)
     fixed = {"dim": options.dim, "epochs": options.epochs}
     kept = best_setting(study, fixed)
     print("kept:", kept)
@@ -122,9 +128,6 @@ def main(argv: list[str]) -> int:
             for weight in WEIGHTS
         }
         print(f"{name}: weight {max(means, key=lambda weight: means[weight])}")
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_path(options.out) as temporary:
-        pd.DataFrame(study.rows).to_csv(temporary, index=False)
     return 0
 
 

@@ -26,12 +26,12 @@ METRICS = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")
 
 ABLATION: Mapping[str, Sequence[str]] = {
     "regulariser": (PLAIN, OWN, "Spread-out", "Gravity", "Laplacian"),
-    "weight (lambda)": ("lambda=0.1", "lambda=1", OWN, "lambda=100"),
-    "keep (rho)": ("keep=1.0", OWN, "keep=0.6"),
-    "batch": (OWN, "batch=1024", "batch=2048", "batch=4096"),
-    "dimension": ("dim=256", "dim=512", OWN),
-    "embedding": ("linear", OWN),
-    "scale of the term": (OWN, "scale=labels", "draw=uniform"),
+    "weight (lambda)": ("lambda-1", OWN, "lambda-100"),
+    "keep (rho)": ("keep-1.0", OWN, "keep-0.6"),
+    "batch": (OWN, "batch-1024", "batch-4096"),
+    "dimension": ("dim-256", OWN, "dim-1024"),
+    "embedding": (OWN, "relu"),
+    "scale of the term": (OWN, "scale-labels", "drawn-uniformly"),
 }
 """Rows of Table 1 by what is varied; GLaS itself is the setting that all others change."""
 

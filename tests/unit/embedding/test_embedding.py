@@ -247,8 +247,8 @@ SMALL = {"dim": 16, "epochs": 3, "batch": 32, "rate": 0.1}
 def test_every_setting_trains_saves_and_loads(params: dict, tmp_path) -> None:
     train, test = load("tiny-bow")
     model = get("Embedding", **{**SMALL, **params}).fit(train, seed=1)
-    assert len(model.history["loss"]) == 3
-    assert model.history["loss"][-1] < model.history["loss"][0]
+    assert len(model.fit_history["loss"]) == 3
+    assert model.fit_history["loss"][-1] < model.fit_history["loss"][0]
     top = model.predict(test.inputs, 5)
     model.save(tmp_path)
     again = type(model).load(tmp_path).predict(test.inputs, 5)
@@ -262,7 +262,7 @@ def test_the_recorded_accuracy_is_that_of_the_final_model() -> None:
     rows = np.flatnonzero(np.diff(train.labels.indptr))
     best = model.predict(train.inputs.take(rows), 1).indices[:, 0]
     hits = np.asarray(train.labels[rows, best]).ravel() > 0
-    assert model.history["train_P@1"] == [pytest.approx(100 * hits.mean())]
+    assert model.fit_history["train_P@1"] == [pytest.approx(100 * hits.mean())]
 
 
 @pytest.mark.parametrize("variant", ["GLaS", "Spread-out", "Laplacian", "Gravity"])

@@ -222,7 +222,10 @@ class GravityPairs(Pairs):
 class LabelGeometryVariant(Variant):
     """A variant that adds a :class:`LabelGeometry` to a base's loss.
 
-    ``weight`` is the paper's lambda; for ``draw`` and ``scale`` see :class:`LabelGeometry`.
+    ``weight`` is the paper's lambda; for ``draw`` and ``scale`` see :class:`LabelGeometry`. Each
+    variant's default weight was chosen on documents held out of EURLex-4K's train, for the
+    embedding model (``python -m workflow.studies.choose_embedding``): the paper prints 10, for
+    AmazonCat-13K, and a weight means nothing without the scale of the loss beside it.
     """
 
     sets = frozenset({"regulariser"})
@@ -254,12 +257,18 @@ class GLaS(LabelGeometryVariant):
     name = "GLaS"
     pairs = GLaSPairs
 
+    def __init__(self, weight: float = 100.0, draw: str = "batch", scale: str = "batch") -> None:
+        super().__init__(weight, draw, scale)
+
 
 class SpreadOut(LabelGeometryVariant):
     """Label embeddings orthogonal to one another (GLaS eq. 2)."""
 
     name = "Spread-out"
     pairs = SpreadOutPairs
+
+    def __init__(self, weight: float = 100.0, draw: str = "batch", scale: str = "batch") -> None:
+        super().__init__(weight, draw, scale)
 
 
 class Laplacian(LabelGeometryVariant):
@@ -274,6 +283,9 @@ class Gravity(LabelGeometryVariant):
 
     name = "Gravity"
     pairs = GravityPairs
+
+    def __init__(self, weight: float = 1.0, draw: str = "batch", scale: str = "batch") -> None:
+        super().__init__(weight, draw, scale)
 
 
 class Regularised(Changed[LabelGeometryVariant]):

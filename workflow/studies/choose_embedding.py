@@ -30,7 +30,18 @@ from methods.interface import Method
 
 Setting = dict[str, Any]
 
-FIRST: Setting = {"margin": 0.4, "mined": 10, "rate": 0.03, "batch": 256}
+FIRST: Setting = {
+    "margin": 0.4,
+    "mined": 10,
+    "rate": 0.03,
+    "batch": 256,
+    "unit": True,
+    "weight_norm": False,
+    "activation": "relu",
+    "hidden": 0,
+    "loss": "margin",
+    "length": 1.0,
+}
 AXES: list[list[Setting]] = [
     [{"margin": 0.1}, {"margin": 0.2}, {"margin": 0.4}],
     [{"mined": 3}, {"mined": 10}, {"mined": 30}],
@@ -114,7 +125,7 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     train, _ = load(options.dataset)
     study = Study(train, options.held_out, options.seed, options.threads, options.out)
-    fixed = {"dim": options.dim, "epochs": options.epochs}
+    fixed = {"dim": options.dim, "epochs": options.epochs, "keep": 0.8, "negatives": 0}
     kept = best_setting(study, fixed)
     print("kept:", kept)
     for name in REGULARISERS:

@@ -23,7 +23,6 @@ from scipy import sparse
 from torch.nn.functional import normalize
 
 from benchmarks.common.atomic import atomic_path
-from methods import get
 from methods.embedding.bag import bag
 from methods.embedding.embedding import Embedding
 from methods.embedding.network import Network, TouchedLabels
@@ -124,8 +123,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--out", type=Path, default=Path("results/speed/embedding.csv"))
     args = parser.parse_args(argv)
 
-    method = get("Embedding", dim=args.dim)
-    assert isinstance(method, Embedding)
+    method = Embedding(dim=args.dim)
     X = zipf(args.train, args.words, 235.0, 0.9, 0)
     Y = zipf(args.train, args.labels, 5.07, 0.7, 1)
     Y.data[:] = 1.0

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.common.atomic import write_json
 from benchmarks.evaluation.metrics import Evaluation
 from benchmarks.records.cell import INSTANCE, KEY, PLAIN, RECORD, Cell, Setup
-from benchmarks.records.cells import read_cells, read_runs, write_cells, write_runs
+from benchmarks.records.cells import collect, read_cells, read_runs, write_cells, write_runs
 from benchmarks.records.intervals import intervals, read_intervals, write_intervals
 
 
@@ -53,3 +53,17 @@ def test_frames_come_back_as_they_were_written(tmp_path):
     assert back["k"].tolist() == [1, pd.NA]
     write_runs(pd.DataFrame([{**key, "wall_s": 1 / 3}]), tmp_path / "runs.csv")
     assert read_runs(tmp_path / "runs.csv")["wall_s"].tolist() == [1 / 3]
+
+
+def test_the_last_value_of_a_fit_s_history_is_in_runs(tmp_path):
+    folder = tmp_path / "runs/D/B/plain/seed0"
+    folder.mkdir(parents=True)
+    key = dict(zip(KEY, ("D", "B", PLAIN, 0), strict=True))
+    facts = {"status": "ok", "reason": "", "wall_s": 1.0, "cpu_s": 1.0, "peak_mb": 1.0}
+    facts |= {"threads": 1, "commit": None, "dirty": None, "code": "", "data": ""}
+    rest = {"phases": {}, "budget": {}, "node": {"cpu": ""}}
+    write_json(folder / RECORD, {**key, **facts, **rest, "history": {"loss": [3.0, 2.0], "x": []}})
+    (folder / "metrics.csv").write_text("metric,k\n")
+    _, runs = collect([folder])
+    assert runs["loss"].tolist() == [2.0]
+    assert "x" not in runs

@@ -138,7 +138,7 @@ def main(argv: list[str]) -> int:
         sums = torch.from_numpy(bag(drawn[0].X, network.words.vectors))
         settings = method.settings()
         losses = [
-            float(batch_loss(network, sums, TouchedLabels(network), drawn[0], settings, None)),
+            batch_loss(network, sums, TouchedLabels(network), drawn[0], settings, None).item(),
             *(peer.loss(drawn[0]).item() for peer in peers),
         ]
         ours_s = seconds_per_step(ours(network, batches), drawn)

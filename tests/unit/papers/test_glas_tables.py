@@ -82,7 +82,12 @@ def test_dimensions_and_epochs_are_read_from_the_names_of_bases() -> None:
         [64, 99.5, 50.0],
     ]
     by_epoch = tables.by_epoch(*frames())
-    assert by_epoch[["epochs", "test"]].to_numpy().tolist() == [[1, 55.0], [5, 70.0]]
+    assert by_epoch[["variant", "epochs", "test"]].to_numpy().tolist() == [
+        ["GLaS", 1, 55.0],
+        ["GLaS", 5, 70.0],
+        ["GLaS", 10, 75.0],  # the base as it is
+        ["plain", 10, 60.0],
+    ]
 
 
 def test_the_source_of_propensities_nearest_to_the_print_is_named() -> None:

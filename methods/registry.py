@@ -37,6 +37,7 @@ BASES: dict[str, str] = {
     "APLC-XLNet": "methods.text.aplc_xlnet:APLCXLNet",
     "APLC-MiniLM": "methods.text.aplc_xlnet:APLCMiniLM",
     "XML-CNN": "methods.text.xml_cnn:XMLCNN",
+    "Embedding": "methods.embedding.embedding:Embedding",
 }
 
 VARIANTS: dict[str, str] = {
@@ -61,9 +62,18 @@ VARIANTS: dict[str, str] = {
     "hiddenMix": "methods.variants.mixup:HiddenMix",
     "TMix": "methods.variants.mixup:TMix",
     "SSMix": "methods.variants.mixup:SSMix",
+    "GLaS": "methods.variants.label_geometry:GLaS",
+    "Spread-out": "methods.variants.label_geometry:SpreadOut",
+    "Laplacian": "methods.variants.label_geometry:Laplacian",
+    "Gravity": "methods.variants.label_geometry:Gravity",
 }
 
-ALIASES = {"Taug": "Taug-ds", "RankNet+Taug-ds": "RankNet+Taug"}
+ALIASES = {
+    "Taug": "Taug-ds",
+    "RankNet+Taug-ds": "RankNet+Taug",
+    "spread-out": "Spread-out",
+    "gravity": "Gravity",
+}
 """Other names of variants and of compositions: a method has one name, so one cell."""
 
 Params = Mapping[str, Any]

@@ -114,6 +114,7 @@ def _flat(record: dict[str, Any]) -> dict[str, Any]:
         **{key: record.get(key) for key in ("device", "peak_gpu_mb")},
         **phases,
         **{f"budget_{key}": value for key, value in record["budget"].items()},
+        **{name: values[-1] for name, values in record.get("history", {}).items() if values},
         "cpu": record["node"]["cpu"],
         "notes": "; ".join(record.get("notes", [])),
     }

@@ -87,6 +87,7 @@ def run_cell(
         "status": outcome["status"],
         "reason": outcome["reason"],
         "notes": [bounded(note) for note in outcome.get("notes", [])[:NOTES]],
+        "history": outcome.get("history", {}),
         "phases": outcome.get("phases", {}),
         "wall_s": ended.wall_s,
         "cpu_s": ended.cpu_s,

@@ -161,6 +161,7 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
         **ok,
         "notes": [_printable(str(note)) for note in model.notes],
         "decision_threshold": _finite(model.decision_threshold),
+        "history": {name: list(map(float, values)) for name, values in model.fit_history.items()},
     }
 
 

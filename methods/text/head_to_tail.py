@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 from scipy import sparse
-from torch.nn import functional as F
+from torch.nn import functional as F  # noqa: N812
 
 RIDGE = 1e-6
 """Relative to the mean square of a prototype's entry: makes eq. 7 solvable with few labels."""

@@ -1,0 +1,189 @@
+"""What HTTN and its baselines share: the extractor's settings, and training it on some labels."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.data.split import Split
+from methods.interface import FitContext
+from methods.text.base import TextMethod, TextModel
+from methods.text.document_network import DocumentNetwork
+from methods.text.embedding import WordEmbedding, initial_vectors
+from methods.text.loss import BatchLoss, cross_entropy
+from methods.text.network import TextNetwork
+from methods.text.training import Examples, History, Loss, Schedule, Trainer
+
+Settings = dict[str, Any]
+
+PAPER: Settings = {
+    "word_vectors": None,
+    "dimensions": 300,
+    "train_embeddings": True,
+    "max_length": 500,
+    "hidden": 300,
+    "size": 128,
+    "unit": False,
+    "embedding_dropout": 0.2,
+    "dropout": 0.2,
+    "batch_size": 90,
+    "epochs": 15,
+    "learning_rate": 1e-3,
+    "weight_decay": 0.0,
+    "decay": "constant",
+    "swa_from": None,
+    "evaluate_every": 100,
+    "patience": 50,
+    "dev_documents": 1000,
+    "normalise_weights": True,
+    "pool": 1,
+}
+"""What the paper's text says: k = 300, d = 128, GloVe in 300 dimensions, Adam with 0.001. It is
+silent on lengths, batches and epochs, which are the released code's, and on dropout."""
+AS_RELEASED: Settings = {**PAPER, "hidden": 150, "unit": True, "embedding_dropout": 0.0}
+AS_RELEASED |= {"dropout": 0.0}
+SMALL: Settings = {
+    **PAPER,
+    "dimensions": 100,
+    "max_length": 150,
+    "hidden": 64,
+    "batch_size": 20,
+    "epochs": 8,
+    "learning_rate": 3e-3,
+    "decay": "linear",
+    "dev_documents": 200,
+    "pool": 4,
+}
+"""The paper's network in a size that trains in minutes on two cores."""
+
+
+def recipes(extra: Settings, as_released: Settings | None = None) -> dict[str, Settings]:
+    """The three named sets of settings with a method's own added, and what the last changes."""
+    return {
+        "small": {**SMALL, **extra},
+        "paper": {**PAPER, **extra},
+        "as-released": {**AS_RELEASED, **extra, **(as_released or {})},
+    }
+
+
+class DocumentMethod(TextMethod):
+    """A method on HTTN's extractor. Its settings are those of its recipes, each a keyword."""
+
+    RECIPES = recipes({})
+
+    word_vectors: str | None
+    dimensions: int
+    train_embeddings: bool
+    hidden: int
+    size: int
+    unit: bool
+    embedding_dropout: float
+    dropout: float
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Every setting of the recipes is a keyword of ``__init__``: its signature says so."""
+        super().__init_subclass__(**kwargs)
+        kind = inspect.Parameter.KEYWORD_ONLY
+        names = {"recipe": "small", **dict.fromkeys(cls.RECIPES["small"])}
+        cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [inspect.Parameter(name, kind, default=value) for name, value in names.items()]
+        )
+
+    def __init__(self, *, recipe: str = "small", **settings: Any) -> None:
+        unknown = settings.keys() - self.RECIPES["small"].keys()
+        if unknown:
+            raise TypeError(f"{self.name} has no setting {', '.join(sorted(unknown))}")
+        super().__init__(recipe, settings)
+
+    @property
+    def resources(self) -> frozenset[str]:  # type: ignore[override]
+        """The word vectors, if any."""
+        return frozenset({self.word_vectors} if self.word_vectors else ())
+
+    def build(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:
+        """The extractor with a classifier of as many labels."""
+        return DocumentNetwork(
+            self.embedding(train, context), self.hidden, self.size, len(labels), self.dropout, self.unit
+        )
+
+    def embedding(self, train: Split, context: FitContext) -> WordEmbedding:
+        """Given or random word vectors, for the vocabulary of the data."""
+        assert train.inputs.tokens is not None
+        folder = context.resources[self.word_vectors] if self.word_vectors else None
+        rng = np.random.default_rng([context.seed, 0])
+        vectors = initial_vectors(train.inputs.tokens.vocabulary, folder, self.dimensions, rng)
+        return WordEmbedding(vectors, self.train_embeddings, self.embedding_dropout)
+
+    def train(
+        self,
+        network: TextNetwork,
+        train: Split,
+        labels: np.ndarray,
+        context: FitContext,
+        *,
+        loss: Loss | None = None,
+        schedule: Schedule | None = None,
+        name: str = "state",
+    ) -> History:
+        """Train a network on the documents that carry any of some labels, by the shared loop.
+
+        Without ``loss`` it is the cross-entropy of these labels. ``name`` tells the checkpoints
+        of a method's stages apart.
+        """
+        if loss is None:
+            entropy = cross_entropy(context.hooks, labels, self.normalise_weights, context.device)
+            loss = BatchLoss.of(context.hooks, entropy)
+        return Trainer(
+            network,
+            loss,
+            self.examples(train, labels, context),
+            schedule or self.schedule(),
+            context,
+            dev=None if context.dev is None else self.examples(context.dev, labels, context),
+            groups=self.groups(network),
+            name=name,
+            n_test=int(train.meta.get("n_test", 0)),
+        ).run()
+
+    def examples(self, split: Split, labels: np.ndarray, context: FitContext) -> Examples:
+        """The documents of a split that carry any of some labels, and these labels."""
+        columns = split.labels[:, labels]
+        rows = np.flatnonzero(np.diff(columns.indptr))
+        inputs = split.inputs.take(rows)
+        return Examples(self.documents(inputs, context.resources), columns[rows])
+
+    def model(
+        self,
+        network: TextNetwork,
+        labels: np.ndarray,
+        train: Split,
+        context: FitContext,
+        history: History,
+    ) -> TextModel:
+        """The trained network as a model."""
+        return TextModel(
+            network,
+            labels,
+            train.n_labels,
+            self.max_length,
+            device=context.device,
+            threads=context.threads,
+            notes=history.notes,
+            history=history,
+        )
+
+    def seeded(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:
+        """:meth:`build`, its random weights fixed by the seed of the fit."""
+        torch.manual_seed(context.seed)
+        return self.build(train, labels, context)
+
+
+
+
+class Joint(DocumentMethod):
+    """The extractor with one classifier for head and tail labels alike."""
+
+    name = "Joint"

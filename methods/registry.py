@@ -30,6 +30,7 @@ BASES: dict[str, str] = {
     "Bonsai": "methods.trees.parabel:Bonsai",
     "FastXML": "methods.trees.fastxml:FastXML",
     "PfastreXML": "methods.trees.fastxml:PfastreXML",
+    "AttentionXML": "methods.text.attention_xml:AttentionXML",
 }
 
 VARIANTS: dict[str, str] = {

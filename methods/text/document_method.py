@@ -47,12 +47,12 @@ AS_RELEASED: Settings = {**PAPER, "hidden": 150, "unit": True, "embedding_dropou
 AS_RELEASED |= {"dropout": 0.0}
 SMALL: Settings = {
     **PAPER,
-    "dimensions": 100,
-    "max_length": 150,
-    "hidden": 64,
-    "batch_size": 20,
-    "epochs": 8,
-    "learning_rate": 3e-3,
+    "dimensions": 50,
+    "max_length": 80,
+    "hidden": 32,
+    "batch_size": 10,
+    "epochs": 6,
+    "learning_rate": 1e-2,
     "decay": "linear",
     "dev_documents": 200,
     "pool": 4,
@@ -99,7 +99,7 @@ class DocumentMethod(TextMethod):
         super().__init__(recipe, settings)
 
     @property
-    def resources(self) -> frozenset[str]:  # type: ignore[override]
+    def resources(self) -> frozenset[str]:
         """The word vectors, if any."""
         return frozenset({self.word_vectors} if self.word_vectors else ())
 

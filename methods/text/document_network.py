@@ -18,6 +18,9 @@ from methods.text.training import one_thread_per_operation
 
 SCALE = 10.0
 """At the start, where representations have length 1 (imprinted weights, HTTN's released code)."""
+GAIN = 8.0
+"""On the usual initial values of W_2: the mean state of an untrained LSTM is so short that without
+it the first epochs find out little more than how frequent each label is."""
 
 
 class SelfAttention(nn.Module):
@@ -27,6 +30,8 @@ class SelfAttention(nn.Module):
         super().__init__()
         self.weight_of_word = nn.Linear(width, 1, bias=False)  # W_1
         self.embed = nn.Linear(width, size, bias=bias)  # W_2
+        with torch.no_grad():
+            self.embed.weight *= GAIN
 
     def forward(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Representations; padding has weight 0."""
@@ -39,8 +44,9 @@ class DocumentNetwork(TextNetwork):
     """Extractor and a classifier without bias, its rows the labels (eq. 4).
 
     With ``unit``, representations have length 1 and logits a learnt scale, and W_2 a bias, as in
-    the released code; with ``unit_rows``, the classifier's rows have length 1 as well, as weight
-    imprinting asks for.
+    the released code. With ``cosine``, the classifier's rows have length 1 as well, as weight
+    imprinting asks for, and labels have a bias: the softmax it was made for needs none, but
+    without one a sigmoid makes all representations alike.
     """
 
     def __init__(
@@ -51,7 +57,7 @@ class DocumentNetwork(TextNetwork):
         n_labels: int,
         dropout: float = 0.0,
         unit: bool = False,
-        unit_rows: bool = False,
+        cosine: bool = False,
     ) -> None:
         super().__init__()
         self.embedding = embedding
@@ -59,8 +65,9 @@ class DocumentNetwork(TextNetwork):
         self.attention = SelfAttention(2 * hidden, size, bias=unit)
         self.classifier = nn.Linear(size, n_labels, bias=False)
         self.unit = unit
-        self.unit_rows = unit_rows
+        self.cosine = cosine
         self.scale = nn.Parameter(torch.tensor(SCALE if unit else 1.0), requires_grad=unit)
+        self.bias = nn.Parameter(torch.zeros(n_labels), requires_grad=cosine)
 
     def embed(self, batch: TokenBatch) -> torch.Tensor:
         """Word vectors."""
@@ -79,13 +86,13 @@ class DocumentNetwork(TextNetwork):
         return F.normalize(r, dim=1) if self.unit else r
 
     def logits(self, contexts: torch.Tensor) -> torch.Tensor:
-        """Inner products of representations and classifier rows, times the scale."""
-        return self.scale * (contexts @ self.label_embeddings().T)
+        """Inner products of representations and classifier rows, scaled, and the bias."""
+        return self.scale * (contexts @ self.label_embeddings().T) + self.bias
 
     def label_embeddings(self) -> torch.Tensor:
         """The rows of the classifier, as they are used."""
         rows = self.classifier.weight
-        return F.normalize(rows, dim=1) if self.unit_rows else rows
+        return F.normalize(rows, dim=1) if self.cosine else rows
 
     def represent(self, batch: TokenBatch) -> torch.Tensor:
         """The representations of a batch, float[n, d]."""

@@ -157,11 +157,13 @@ def fine_tuned(
     return result
 
 
-def probabilities(R: torch.Tensor, classifiers: Sequence[torch.Tensor]) -> torch.Tensor:
+def probabilities(
+    R: torch.Tensor, classifiers: Sequence[torch.Tensor], bias: torch.Tensor | float = 0.0
+) -> torch.Tensor:
     """The mean over classifiers of sigmoid(r M), float[n, L]; NaN for labels without documents."""
     total = torch.zeros(len(R), len(classifiers[0]), dtype=R.dtype)
     for M in classifiers:
-        total += torch.sigmoid(R @ M.T)
+        total += torch.sigmoid(R @ M.T + bias)
     return total / len(classifiers)
 
 

@@ -86,7 +86,7 @@ class HTTN(DocumentMethod):
             drawn = of_tail.draw(self.t, rng)
             M_tail = transfer.rows(h2t.prototypes(R, drawn, self.unit))
             M = h2t.assembled(train.n_labels, head, M_head, tail, M_tail)
-            classifiers.append(self._fine_tuned(M, R, train, drawn, float(network.scale), rng))
+            classifiers.append(self._fine_tuned(M, R, train, drawn, network.scale.item(), rng))
         if self.member is not None:
             classifiers = classifiers[self.member : self.member + 1]
         return ClassifierModel(
@@ -171,6 +171,7 @@ class ClassifierModel(Model):
         max_length: int,
         *,
         transfer: Transfer | None = None,
+        bias: torch.Tensor | float = 0.0,
         t: int = 5,
         added: Sequence[str] = (),
         device: str = "cpu",
@@ -181,6 +182,7 @@ class ClassifierModel(Model):
         self.classifiers = list(classifiers)
         self.max_length = max_length
         self.transfer = transfer
+        self.bias = bias
         self.t = t
         self.added = list(added)
         self.device = device
@@ -195,8 +197,8 @@ class ClassifierModel(Model):
 
     def predict(self, inputs: Inputs, k: int) -> TopK:
         """The k labels of the largest mean probability; scores are probabilities."""
-        R = float(self.network.scale) * self.represent(inputs.tokens)
-        scores = h2t.probabilities(R, self.classifiers).numpy()
+        R = self.network.scale.item() * self.represent(inputs.tokens)
+        scores = h2t.probabilities(R, self.classifiers, self.bias).numpy()
         return TopK.from_dense(np.where(np.isnan(scores), -np.inf, scores), k)
 
     def add_label(self, name: str, documents: Inputs, seed: int = 0) -> int:
@@ -228,8 +230,8 @@ class ClassifierModel(Model):
 
     def save(self, folder: Path) -> None:
         """The network, the classifiers and what turns documents into new ones."""
-        state = {"network": self.network, "classifiers": self.classifiers}
-        torch.save({**state, "transfer": self.transfer}, folder / "model.pt")
+        names = ("network", "classifiers", "transfer", "bias")
+        torch.save({name: getattr(self, name) for name in names}, folder / "model.pt")
         facts = {"max_length": self.max_length, "t": self.t, "added": self.added}
         (folder / "model.json").write_text(json.dumps({**facts, "notes": list(self.notes)}))
 
@@ -238,5 +240,4 @@ class ClassifierModel(Model):
         """The model that :meth:`save` wrote, on the CPU."""
         state = torch.load(folder / "model.pt", map_location="cpu", weights_only=False)
         facts = json.loads((folder / "model.json").read_text())
-        network, classifiers = state["network"], state["classifiers"]
-        return cls(network, classifiers, transfer=state["transfer"], **facts)
+        return cls(**state, **facts)

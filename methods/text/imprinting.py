@@ -1,12 +1,15 @@
 """Weight imprinting (Qi et al., CVPR 2018) on HTTN's extractor.
 
 Representations and classifier rows have length 1, logits a learnt scale that starts at 10. The row
-of a tail label is the mean representation of its documents, scaled to length 1.
+of a tail label is the mean representation of its documents, scaled to length 1. A softmax over
+classes needs no bias, a sigmoid per label does: it starts at, and for tail labels is, the log-odds
+of the label's share of the documents.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from benchmarks.data.split import Split
 from methods.interface import FitContext
@@ -14,6 +17,12 @@ from methods.text import head_to_tail as h2t
 from methods.text.document_method import DocumentMethod, recipes
 from methods.text.document_network import DocumentNetwork, representations
 from methods.text.httn import ClassifierModel
+
+
+def log_odds(train: Split) -> torch.Tensor:
+    """Log-odds of each label's share of the training documents, float32[L]."""
+    share = np.clip(train.label_counts() / len(train), 1e-6, 1 - 1e-6)
+    return torch.from_numpy(np.log(share / (1 - share)).astype(np.float32))
 
 
 class Imprinting(DocumentMethod):
@@ -29,7 +38,10 @@ class Imprinting(DocumentMethod):
         """The extractor with a classifier of rows of length 1."""
         embedding = self.embedding(train, context)
         shape = (self.hidden, self.size, len(labels), self.dropout)
-        return DocumentNetwork(embedding, *shape, unit=True, unit_rows=True)
+        network = DocumentNetwork(embedding, *shape, unit=True, cosine=True)
+        with torch.no_grad():
+            network.bias.copy_(log_odds(train)[torch.from_numpy(labels)])
+        return network
 
     def fit_in(self, train: Split, context: FitContext) -> ClassifierModel:
         head, tail = h2t.head_and_tail(train.label_counts(), self.l_tail)
@@ -40,10 +52,13 @@ class Imprinting(DocumentMethod):
         R = representations(network, documents, context.device, context.threads)
         imprinted = h2t.prototypes(R, h2t.Documents(train.labels, tail).rows, unit=True)
         M_head = network.label_embeddings().detach().cpu()
+        bias = log_odds(train)
+        bias[torch.from_numpy(head)] = network.bias.detach().cpu()
         return ClassifierModel(
             network,
             [h2t.assembled(train.n_labels, head, M_head, tail, imprinted)],
             self.max_length,
+            bias=bias,
             device=context.device,
             threads=context.threads,
             notes=[f"{len(head)} head and {len(tail)} tail labels", *history.notes],

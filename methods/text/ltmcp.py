@@ -25,8 +25,9 @@ from methods.text.head_to_tail import head_and_tail
 def term_counts(tokens: Tokens) -> sparse.csr_matrix:
     """1 + log of how often each word is in each document, float64[n, V]."""
     shape = (len(tokens), len(tokens.vocabulary))
+    # Copies: the matrix sorts its arrays in place, and the order of words is the network's input.
     counts = sparse.csr_matrix(
-        (np.ones(len(tokens.ids)), np.asarray(tokens.ids), np.asarray(tokens.indptr)), shape=shape
+        (np.ones(len(tokens.ids)), np.array(tokens.ids), np.array(tokens.indptr)), shape=shape
     )
     counts.sum_duplicates()
     counts.data = 1.0 + np.log(counts.data)

@@ -38,7 +38,7 @@ class MetaNetwork(DocumentNetwork):
         n_labels, size = centroids.shape
         self.embedding, self.lstm = trained.embedding, trained.lstm
         self.attention, self.classifier = trained.attention, nn.Linear(size, n_labels, bias=False)
-        self.unit, self.unit_rows, self.scale = False, True, trained.scale
+        self.unit, self.cosine, self.scale = False, True, trained.scale
         self.memory = nn.Parameter(centroids.clone())
         self.hallucinator = nn.Linear(size, n_labels)
         self.selector = nn.Linear(size, size)

@@ -30,6 +30,14 @@ BASES: dict[str, str] = {
     "Bonsai": "methods.trees.parabel:Bonsai",
     "FastXML": "methods.trees.fastxml:FastXML",
     "PfastreXML": "methods.trees.fastxml:PfastreXML",
+    "HTTN": "methods.text.httn:HTTN",
+    "EHTTN": "methods.text.httn:EHTTN",
+    "Joint": "methods.text.document_method:Joint",
+    "DXML": "methods.text.dxml:DXML",
+    "OLTR": "methods.text.oltr:OLTR",
+    "Imprinting": "methods.text.imprinting:Imprinting",
+    "BBN": "methods.text.bbn:BBN",
+    "LTMCP": "methods.text.ltmcp:LTMCP",
     "AttentionXML": "methods.text.attention_xml:AttentionXML",
 }
 
@@ -46,6 +54,9 @@ VARIANTS: dict[str, str] = {
     "Taug-s": "methods.variants.taug:TaugS",
     "Taug-ds": "methods.variants.taug:Taug",
     "ensemble": "methods.variants.ensemble:Ensemble",
+    "H-F": "methods.variants.httn_settings:WithoutFineTuning",
+    "H-F-A": "methods.variants.httn_settings:WithoutAttention",
+    "httn-setting": "methods.variants.httn_settings:Setting",
 }
 
 ALIASES = {"Taug": "Taug-ds", "RankNet+Taug-ds": "RankNet+Taug"}

@@ -41,7 +41,9 @@ class ReversedSampler:
         """Rows of n documents, drawn with replacement."""
         labels = rng.choice(len(self.chance), size=n, p=self.chance)
         start, end = self.by_label.indptr[labels], self.by_label.indptr[labels + 1]
-        return np.asarray(self.by_label.indices[start + (rng.random(n) * (end - start)).astype(int)])
+        return np.asarray(
+            self.by_label.indices[start + (rng.random(n) * (end - start)).astype(int)]
+        )
 
 
 class BilateralNetwork(DocumentNetwork):

@@ -106,7 +106,12 @@ class DocumentMethod(TextMethod):
     def build(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:
         """The extractor with a classifier of as many labels."""
         return DocumentNetwork(
-            self.embedding(train, context), self.hidden, self.size, len(labels), self.dropout, self.unit
+            self.embedding(train, context),
+            self.hidden,
+            self.size,
+            len(labels),
+            self.dropout,
+            self.unit,
         )
 
     def embedding(self, train: Split, context: FitContext) -> WordEmbedding:
@@ -179,8 +184,6 @@ class DocumentMethod(TextMethod):
         """:meth:`build`, its random weights fixed by the seed of the fit."""
         torch.manual_seed(context.seed)
         return self.build(train, labels, context)
-
-
 
 
 class Joint(DocumentMethod):

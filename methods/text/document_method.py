@@ -60,10 +60,12 @@ SMALL: Settings = {
 """The paper's network in a size that trains in minutes on two cores."""
 
 
-def recipes(extra: Settings, as_released: Settings | None = None) -> dict[str, Settings]:
-    """The three named sets of settings with a method's own added, and what the last changes."""
+def recipes(
+    extra: Settings, as_released: Settings | None = None, small: Settings | None = None
+) -> dict[str, Settings]:
+    """The three named sets of settings with a method's own added, and what it changes in two."""
     return {
-        "small": {**SMALL, **extra},
+        "small": {**SMALL, **extra, **(small or {})},
         "paper": {**PAPER, **extra},
         "as-released": {**AS_RELEASED, **extra, **(as_released or {})},
     }

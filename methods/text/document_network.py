@@ -23,6 +23,12 @@ GAIN = 8.0
 it the first epochs find out little more than how frequent each label is."""
 
 
+def lengthen_(rows: torch.Tensor) -> None:
+    """Long rows, in place: a step turns a row by its size over the row's length, and rows that
+    are used at length 1 would otherwise turn too far in each."""
+    nn.init.normal_(rows)
+
+
 class SelfAttention(nn.Module):
     """The states of a document's words, weighted and embedded (eq. 3): [n, T, 2k] -> [n, d]."""
 
@@ -68,6 +74,8 @@ class DocumentNetwork(TextNetwork):
         self.cosine = cosine
         self.scale = nn.Parameter(torch.tensor(SCALE if unit else 1.0), requires_grad=unit)
         self.bias = nn.Parameter(torch.zeros(n_labels), requires_grad=cosine)
+        if cosine:
+            lengthen_(self.classifier.weight)
 
     def embed(self, batch: TokenBatch) -> torch.Tensor:
         """Word vectors."""

@@ -2,8 +2,8 @@
 
 Representations and classifier rows have length 1, logits a learnt scale that starts at 10. The row
 of a tail label is the mean representation of its documents, scaled to length 1. A softmax over
-classes needs no bias, a sigmoid per label does: it starts at, and for tail labels is, the log-odds
-of the label's share of the documents.
+classes needs no bias, a sigmoid per label does. It starts at the log-odds of the label's share of
+the documents; a tail label's makes its mean logit over the training documents these log-odds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Imprinting(DocumentMethod):
 
     name = "Imprinting"
     accepts = frozenset()
-    RECIPES = recipes({"l_tail": 1 / 3, "unit": True})
+    RECIPES = recipes({"l_tail": 1 / 3, "unit": True}, small={"learning_rate": 0.04})
 
     l_tail: float
 
@@ -53,6 +53,8 @@ class Imprinting(DocumentMethod):
         imprinted = h2t.prototypes(R, h2t.Documents(train.labels, tail).rows, unit=True)
         M_head = network.label_embeddings().detach().cpu()
         bias = log_odds(train)
+        usual = network.scale.item() * (R @ imprinted.T).mean(dim=0)
+        bias[torch.from_numpy(tail)] -= usual
         bias[torch.from_numpy(head)] = network.bias.detach().cpu()
         return ClassifierModel(
             network,

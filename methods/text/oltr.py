@@ -21,7 +21,7 @@ from methods.text import head_to_tail as h2t
 from methods.text.base import TextModel, trained_labels
 from methods.text.batches import TokenBatch
 from methods.text.document_method import DocumentMethod, recipes
-from methods.text.document_network import DocumentNetwork, representations
+from methods.text.document_network import DocumentNetwork, lengthen_, representations
 from methods.text.network import TextNetwork
 from methods.text.optimiser import Group
 
@@ -39,6 +39,7 @@ class MetaNetwork(DocumentNetwork):
         self.embedding, self.lstm = trained.embedding, trained.lstm
         self.attention, self.classifier = trained.attention, nn.Linear(size, n_labels, bias=False)
         self.unit, self.cosine, self.scale = False, True, trained.scale
+        lengthen_(self.classifier.weight)
         self.memory = nn.Parameter(centroids.clone())
         self.hallucinator = nn.Linear(size, n_labels)
         self.selector = nn.Linear(size, size)

@@ -39,6 +39,7 @@ BASES: dict[str, str] = {
     "BBN": "methods.text.bbn:BBN",
     "LTMCP": "methods.text.ltmcp:LTMCP",
     "AttentionXML": "methods.text.attention_xml:AttentionXML",
+    "XML-CNN": "methods.text.xml_cnn:XMLCNN",
 }
 
 VARIANTS: dict[str, str] = {
@@ -47,6 +48,7 @@ VARIANTS: dict[str, str] = {
     "cb": "methods.variants.pw:ClassBalanced",
     "PW-cost": "methods.variants.pw:PWCostSensitive",
     "unbiased": "methods.variants.unbiased:Unbiased",
+    "unbiased-bce": "methods.variants.unbiased_bce:UnbiasedBCE",
     "RankNet": "methods.variants.ranknet:RankNet",
     "RankNet-chosen": "methods.variants.ranknet_chosen:RankNetChosen",
     "RankNet-simple": "methods.variants.ranknet:RankNetSimple",

@@ -8,17 +8,20 @@ the contexts: both are linear, so the result is the same, and there are fewer to
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import nn
-from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from methods.text.head import SharedHead
 
-CHUNK_NUMBERS = 64_000_000
+KEPT_NUMBERS = 100_000_000
 """Attention weights (documents x tokens x labels) that are held at a time; 4 bytes each."""
+CACHED_NUMBERS = 1_000_000
+"""Attention weights that are computed at a time on a CPU: what its cache holds."""
 
 
 class LabelAttention(nn.Module):
@@ -50,7 +53,7 @@ class LabelContexts:
     def of(self, row: int, labels: torch.Tensor) -> torch.Tensor:
         """The contexts of some labels for one document, float[len(labels), d]."""
         hidden = self.hidden[row][self.mask[row]]
-        return F.softmax(self.vectors[labels] @ hidden.T, dim=-1) @ hidden
+        return nn.functional.softmax(self.vectors[labels] @ hidden.T, dim=-1) @ hidden
 
     def all(self) -> torch.Tensor:
         """Every context, float[n, L, d], without those that were changed."""
@@ -67,19 +70,30 @@ class LabelContexts:
             vectors = torch.cat([earlier[2], vectors])
         return replace(self, changed=(rows, labels, vectors))
 
-    def logits(self, head: SharedHead, chunk_numbers: int = CHUNK_NUMBERS) -> torch.Tensor:
-        """The head's logits of all labels, float[n, L]."""
-        found = fused_logits(self.hidden, self.mask, self.vectors, head, chunk_numbers)
+    def logits(
+        self,
+        head: SharedHead,
+        columns: torch.Tensor | None = None,
+        kept_numbers: int = KEPT_NUMBERS,
+    ) -> torch.Tensor:
+        """The head's logits of all labels, float[n, L], or only of the labels in ``columns``."""
+        vectors = self.vectors if columns is None else self.vectors[columns]
+        found = fused_logits(self.hidden, self.mask, vectors, head, kept_numbers)
         if self.changed is None:
             return found
-        rows, labels, vectors = self.changed
-        return found.index_put((rows, labels), head(vectors))
+        rows, labels, changed = self.changed
+        if columns is not None:
+            place = torch.full((len(self.vectors),), -1, device=columns.device)
+            place[columns] = torch.arange(len(columns), device=columns.device)
+            there = place[labels] >= 0
+            rows, labels, changed = rows[there], place[labels[there]], changed[there]
+        return found.index_put((rows, labels), head(changed).to(found.dtype))
 
 
 def attention(hidden: torch.Tensor, mask: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
     """Attention of each label over the tokens, float[n, L, T]; 0 at padding."""
     scores = torch.matmul(vectors, hidden.transpose(1, 2))
-    return F.softmax(scores.masked_fill(~mask.unsqueeze(1), -torch.inf), dim=-1)
+    return nn.functional.softmax(scores.masked_fill(~mask.unsqueeze(1), -torch.inf), dim=-1)
 
 
 def fused_logits(
@@ -87,25 +101,85 @@ def fused_logits(
     mask: torch.Tensor,
     vectors: torch.Tensor,
     head: SharedHead,
-    chunk_numbers: int = CHUNK_NUMBERS,
+    kept_numbers: int = KEPT_NUMBERS,
 ) -> torch.Tensor:
-    """Logits of all labels, float[n, L], in chunks of labels that bound the memory.
-
-    With one chunk, what the backward pass needs is kept; with several, it is computed again.
-    """
-    first = head.layers[0]
-    projected = F.linear(hidden, first.weight)
-    n, T, _ = hidden.shape
-    size = max(1, chunk_numbers // (n * T))
+    """Logits of all labels, float[n, L]; where more than ``kept_numbers`` attention weights would
+    have to be kept for the backward pass, they are computed again there."""
+    first = head.first()
+    # The bias passes through the attention unchanged: its weights sum to 1.
+    projected = nn.functional.linear(hidden, first.weight, first.bias)
+    keep = hidden.shape[0] * hidden.shape[1] * len(vectors) <= kept_numbers
+    if hidden.device.type == "cpu":
+        lengths = mask.sum(dim=1).tolist()
+        return head.above_relu(_Attended.apply(hidden, projected, vectors, lengths, keep))
 
     def part(some: torch.Tensor, hidden: torch.Tensor, projected: torch.Tensor) -> torch.Tensor:
-        return head.after_first(attention(hidden, mask, some) @ projected + first.bias)
+        return head.above_relu(nn.functional.relu(attention(hidden, mask, some) @ projected))
 
-    if size >= len(vectors):
+    if keep:
         return part(vectors, hidden, projected)
-    chunks = vectors.split(size)
-    if not torch.is_grad_enabled():
-        return torch.cat([part(some, hidden, projected) for some in chunks], dim=1)
+    chunks = vectors.split(max(1, kept_numbers // (hidden.shape[0] * hidden.shape[1])))
     return torch.cat(
         [checkpoint(part, some, hidden, projected, use_reentrant=False) for some in chunks], dim=1
     )
+
+
+class _Attended(torch.autograd.Function):
+    """relu(attention @ projected), float[n, L, m], document by document within the cache.
+
+    Documents are taken at their own lengths, so padding costs nothing and no mask is needed. The
+    gradient of the softmax needs sum_t P dP, which is the sum over the output of R dR.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: torch.Tensor,
+        projected: torch.Tensor,
+        vectors: torch.Tensor,
+        lengths: list[int],
+        keep: bool,
+    ) -> torch.Tensor:
+        result = hidden.new_empty(len(hidden), len(vectors), projected.shape[2])
+        kept = []
+        for i, rows, h in _blocks(hidden, vectors, lengths):
+            weights = torch.softmax(vectors[rows] @ h.T, dim=-1)
+            torch.mm(weights, projected[i, : len(h)], out=result[i, rows])
+            if keep and any(ctx.needs_input_grad):
+                kept.append(weights)
+        result.relu_()
+        ctx.save_for_backward(hidden, projected, vectors, result)
+        ctx.lengths, ctx.kept = lengths, kept
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        hidden, projected, vectors, result = ctx.saved_tensors
+        (slope,) = slopes
+        of_hidden = torch.zeros_like(hidden)
+        of_projected = torch.zeros_like(projected)
+        of_vectors = torch.zeros_like(vectors)
+        for number, (i, rows, h) in enumerate(_blocks(hidden, vectors, ctx.lengths)):
+            some, length = vectors[rows], len(h)
+            if ctx.kept:
+                weights, ctx.kept[number] = ctx.kept[number], None
+            else:
+                weights = torch.softmax(some @ h.T, dim=-1)
+            reached = result[i, rows]
+            into = slope[i, rows] * (reached > 0)
+            of_projected[i, :length].addmm_(weights.T, into)
+            of_scores = torch.mm(into, projected[i, :length].T)
+            of_scores.sub_((into * reached).sum(dim=1, keepdim=True)).mul_(weights)
+            of_hidden[i, :length].addmm_(of_scores.T, some)
+            of_vectors[rows].addmm_(of_scores, h)
+        return of_hidden, of_projected, of_vectors, None, None
+
+
+def _blocks(
+    hidden: torch.Tensor, vectors: torch.Tensor, lengths: list[int]
+) -> Iterator[tuple[int, slice, torch.Tensor]]:
+    """Document, labels and hidden states of each block that is computed at a time."""
+    for i, length in enumerate(lengths):
+        size = max(64, CACHED_NUMBERS // length)
+        for start in range(0, len(vectors), size):
+            yield i, slice(start, start + size), hidden[i, :length]

@@ -9,13 +9,13 @@ import numpy as np
 
 from benchmarks.data.split import Split
 from methods.interface import Cost, FitContext
-from methods.text.base import TextMethod
-from methods.text.embedding import WordEmbedding, initial_vectors
+from methods.text.base import SETTINGS
 from methods.text.network import BiLSTMAttention, LabelAttentionNetwork, TextNetwork
 from methods.text.optimiser import Group
-from methods.text.training import Schedule
+from methods.text.words import WordMethod
 
 _ORIGINAL: dict[str, Any] = {
+    **SETTINGS,
     "max_length": 500,
     "dimensions": 300,
     "train_embeddings": False,
@@ -28,15 +28,8 @@ _ORIGINAL: dict[str, Any] = {
     "learning_rate": 1e-3,
     "label_rate": 1.0,
     "label_scale": 1.0,
-    "weight_decay": 0.0,
-    "decay": "constant",
     "swa_from": 10,
     "start_at_frequencies": False,
-    "evaluate_every": 100,
-    "patience": 50,
-    "dev_documents": 200,
-    "normalise_weights": True,
-    "pool": 1,
 }
 RECIPES: dict[str, dict[str, Any]] = {
     # The authors' settings for EUR-Lex (configure/models/AttentionXML-EUR-Lex.yaml).
@@ -60,20 +53,14 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 
 
-class AttentionXML(TextMethod):
-    """AttentionXML without a label tree; see :data:`RECIPES` for the settings that have names.
-
-    ``word_vectors`` names a resource; without it, embeddings are learnt from random ones.
-    """
+class AttentionXML(WordMethod):
+    """AttentionXML without a label tree; see :data:`RECIPES` for the settings that have names."""
 
     name = "AttentionXML"
     RECIPES = RECIPES
 
-    dimensions: int
-    train_embeddings: bool
     hidden: int
     head: Sequence[int]
-    embedding_dropout: float
     dropout: float
     label_rate: float
     label_scale: float
@@ -103,25 +90,16 @@ class AttentionXML(TextMethod):
         patience: int | None = None,
         dev_documents: int | None = None,
         normalise_weights: bool | None = None,
+        negatives: int | None = None,
         pool: int | None = None,
+        piece: int | None = None,
     ) -> None:
-        settings = {k: v for k, v in locals().items() if k not in ("self", "recipe", "__class__")}
-        self.word_vectors = settings.pop("word_vectors")
-        super().__init__(recipe, settings)
-
-    @property
-    def resources(self) -> frozenset[str]:
-        """The word vectors, if any."""
-        return frozenset({self.word_vectors} if self.word_vectors else ())
+        super().__init__(recipe, locals())
 
     def build(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:
         """The network with given or random word vectors."""
-        assert train.inputs.tokens is not None
-        folder = context.resources[self.word_vectors] if self.word_vectors else None
-        rng = np.random.default_rng([context.seed, 0])
-        vectors = initial_vectors(train.inputs.tokens.vocabulary, folder, self.dimensions, rng)
         network = BiLSTMAttention(
-            WordEmbedding(vectors, self.train_embeddings, self.embedding_dropout),
+            self.embedding(train, context),
             self.hidden,
             self.head,
             len(labels),

@@ -1,4 +1,4 @@
-"""What all deep text bases have in common: from a split to a trained network and its predictions."""
+"""What all deep text bases have in common: from a split to a trained network and its model."""
 
 from __future__ import annotations
 
@@ -22,6 +22,21 @@ from methods.text.optimiser import Group
 from methods.text.predicting import top_labels
 from methods.text.training import Examples, Schedule, Trainer, one_thread_per_operation
 
+SETTINGS: dict[str, Any] = {
+    "weight_decay": 0.0,
+    "decay": "constant",
+    "evaluate_every": 100,
+    "patience": 50,
+    "dev_documents": 200,
+    "normalise_weights": True,
+    "negatives": 0,
+    "pool": 1,
+    "piece": 10,
+}
+"""Settings of the training loop that most recipes share; see :class:`Schedule`.
+
+``negatives`` above 0 trains on a sample of the labels, see :class:`methods.text.loss.Sample`;
+``normalise_weights`` is PW eq. 24."""
 MIXERS = frozenset({"embedding_mixer", "hidden_mixer", "context_mixer"})
 
 
@@ -42,19 +57,26 @@ class TextMethod(Method):
     patience: int
     dev_documents: int
     normalise_weights: bool
+    negatives: int
     pool: int
+    piece: int
 
     needs = frozenset({"tokens"})
     accepts = frozenset({"loss_weights", "target_scale", "regulariser"}) | MIXERS
     RECIPES: ClassVar[Mapping[str, Mapping[str, Any]]]
 
-    def __init__(self, recipe: str, settings: Mapping[str, Any]) -> None:
+    def __init__(self, recipe: str, given: Mapping[str, Any]) -> None:
+        """``given`` are the arguments of a sub-class; those that are None are the recipe's."""
         if recipe not in self.RECIPES:
             known = ", ".join(self.RECIPES)
             raise ValueError(f"{self.name} has no recipe {recipe!r}; there are {known}")
         self.recipe = recipe
-        for key, value in {**self.RECIPES[recipe], **_given(settings)}.items():
-            setattr(self, key, value)
+        # The arguments of a method have itself and its __class__ among them.
+        own = {k: v for k, v in given.items() if k != "self" and not k.startswith("_")}
+        settings = self.RECIPES[recipe]
+        for key, value in {**own, **settings}.items():
+            given_value = own.get(key)
+            setattr(self, key, value if given_value is None else given_value)
 
     @abc.abstractmethod
     def build(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:
@@ -72,11 +94,17 @@ class TextMethod(Method):
             evaluate_every=self.evaluate_every,
             patience=self.patience,
             pool=self.pool,
+            piece=self.piece,
         )
 
     def dev_size(self, meta: Mapping[str, Any]) -> int:
         """``dev_documents``, or a tenth of a small training split."""
         return min(self.dev_documents, int(meta["n_train"]) // 10)
+
+    def loss(self, context: FitContext, labels: np.ndarray) -> BatchLoss:
+        """The loss of a batch with the hooks of the fit, on these label columns."""
+        entropy = cross_entropy(context.hooks, labels, self.normalise_weights, context.device)
+        return BatchLoss.of(context.hooks, entropy, self.negatives)
 
     def groups(self, network: TextNetwork) -> Sequence[Group] | None:
         """Parameters with learning rates of their own; None where there is one rate."""
@@ -91,10 +119,7 @@ class TextMethod(Method):
         labels = trained_labels(train, context.dev)
         torch.manual_seed(context.seed)
         network = self.build(train, labels, context)
-        loss = cross_entropy(
-            context.hooks, labels, self.normalise_weights, context.device
-        )
-        objective = BatchLoss.of(context.hooks, loss)
+        objective = self.loss(context, labels)
         dev = None
         if context.dev is not None:
             dev = Examples(
@@ -205,7 +230,3 @@ def trained_labels(train: Split, dev: Split | None) -> np.ndarray:
     if dev is not None:
         counts = counts + dev.label_counts()
     return np.flatnonzero(counts)
-
-
-def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in settings.items() if value is not None}

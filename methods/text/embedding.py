@@ -44,7 +44,9 @@ class WordEmbedding(nn.Module):
 
     def __init__(self, vectors: np.ndarray, trained: bool, dropout: float) -> None:
         super().__init__()
-        self.words = nn.Embedding(*vectors.shape, padding_idx=PADDING, sparse=True)
+        self.words = nn.Embedding(
+            vectors.shape[0], vectors.shape[1], padding_idx=PADDING, sparse=True
+        )
         with torch.no_grad():
             self.words.weight.copy_(torch.from_numpy(vectors))
         self.words.weight.requires_grad = trained

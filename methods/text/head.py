@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 
 class SharedHead(nn.Module):
@@ -15,20 +15,23 @@ class SharedHead(nn.Module):
     def __init__(self, inputs: int, sizes: Sequence[int]) -> None:
         super().__init__()
         widths = [inputs, *sizes]
-        self.layers = nn.ModuleList(
-            nn.Linear(a, b) for a, b in zip(widths[:-1], widths[1:], strict=True)
-        )
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
         self.output = nn.Linear(widths[-1], 1)
         for layer in [*self.layers, self.output]:
             nn.init.xavier_uniform_(layer.weight)
 
+    def first(self) -> nn.Linear:
+        """The layer that sees the contexts."""
+        layer = self.layers[0]
+        assert isinstance(layer, nn.Linear)
+        return layer
+
     def forward(self, contexts: torch.Tensor) -> torch.Tensor:
         """Logits of context vectors: [..., d] -> [...]."""
-        first: torch.Tensor = self.layers[0](contexts)
-        return self.after_first(first)
+        return self.above_relu(nn.functional.relu(self.layers[0](contexts)))
 
-    def after_first(self, x: torch.Tensor) -> torch.Tensor:
-        """Logits from what the first linear layer gave, before its ReLU."""
+    def above_relu(self, x: torch.Tensor) -> torch.Tensor:
+        """Logits from what the first layer gave, its ReLU included."""
         for layer in self.layers[1:]:
-            x = layer(F.relu(x))
-        return torch.as_tensor(self.output(F.relu(x)).squeeze(-1))
+            x = nn.functional.relu(layer(x))
+        return torch.as_tensor(self.output(x).squeeze(-1))

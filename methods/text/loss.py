@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
-from torch.nn import functional as F
+from torch import nn
 
 from methods.hooks import Hooks
 from methods.hooks.batch_mixer import (
@@ -47,18 +47,61 @@ class BinaryCrossEntropy:
         self.negative = _row(negative, device)
         self.scale = _row(scale, device)
 
-    def __call__(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """The mean over all documents and labels."""
-        if self.scale is not None:
-            targets = targets * self.scale
-        if self.positive is None and self.negative is None:
+    def __call__(
+        self, logits: torch.Tensor, targets: torch.Tensor, sample: Sample | None = None
+    ) -> torch.Tensor:
+        """The mean over all documents and labels; with a sample of the labels, an estimate of it.
+
+        Logits and targets hold the columns of the sample only.
+        """
+        columns = None if sample is None else sample.columns
+        scale, positive, negative = (
+            row if row is None or columns is None else row[columns]
+            for row in (self.scale, self.positive, self.negative)
+        )
+        if scale is not None:
+            targets = targets * scale
+        against = nn.functional.softplus(
+            logits
+        )  # -log(1 - sigmoid(z)); -log sigmoid(z) is that minus z
+        if positive is None and negative is None:
             # Linear in the target, so targets above 1 are in order.
-            return (F.softplus(logits) - targets * logits).mean()
-        one = torch.ones((), device=logits.device)
-        positive = one if self.positive is None else self.positive
-        negative = one if self.negative is None else self.negative
-        against = F.softplus(logits)  # -log(1 - sigmoid(z)); -log sigmoid(z) is that minus z
-        return (positive * targets * (against - logits) + negative * (1 - targets) * against).mean()
+            terms = against - targets * logits
+        else:
+            of_positives = targets * (against - logits)
+            of_negatives = (1 - targets) * against
+            terms = of_positives if positive is None else positive * of_positives
+            terms = terms + (of_negatives if negative is None else negative * of_negatives)
+        if sample is None:
+            return terms.mean()
+        return (terms * sample.factors).sum() / (len(terms) * sample.n_labels)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Labels that a batch is trained on: ``columns`` int[m], each standing for ``factors`` of the
+    ``n_labels`` there are."""
+
+    columns: torch.Tensor
+    factors: torch.Tensor
+    n_labels: int
+
+    @classmethod
+    def draw(cls, targets: torch.Tensor, negatives: int, rng: np.random.Generator) -> Sample | None:
+        """Every label with a target in the batch and ``negatives`` of the others, drawn evenly.
+
+        The expectation of the loss, and of its gradient, is that on all labels. None where the
+        others are no more than ``negatives``.
+        """
+        carried = (targets != 0).any(dim=0)
+        others = torch.nonzero(~carried)[:, 0]
+        if len(others) <= negatives:
+            return None
+        drawn = torch.from_numpy(rng.choice(len(others), negatives, replace=False))
+        columns = torch.cat([torch.nonzero(carried)[:, 0], others[drawn.to(others.device)]])
+        factors = torch.ones(len(columns), device=targets.device)
+        factors[-negatives:] = len(others) / negatives
+        return cls(columns, factors, targets.shape[1])
 
 
 def _row(values: np.ndarray | None, device: str | torch.device) -> torch.Tensor | None:
@@ -91,14 +134,18 @@ class BatchLoss:
     loss: BinaryCrossEntropy
     mixers: Mapping[str, BatchMixer] = field(default_factory=dict)
     regulariser: Regulariser | None = None
+    negatives: int = 0
 
     @classmethod
-    def of(cls, hooks: Hooks, loss: BinaryCrossEntropy) -> BatchLoss:
-        """With the mixers and the regulariser among the hooks."""
+    def of(cls, hooks: Hooks, loss: BinaryCrossEntropy, negatives: int = 0) -> BatchLoss:
+        """With the mixers and the regulariser among the hooks.
+
+        ``negatives`` above 0 trains each part of a batch on a sample of the labels.
+        """
         kinds: tuple[type[BatchMixer], ...] = (EmbeddingMixer, HiddenMixer, ContextMixer)
         found = {kind.kind: hooks.find(kind) for kind in kinds}
         mixers = {kind: mixer for kind, mixer in found.items() if mixer is not None}
-        return cls(loss, mixers, hooks.find(Regulariser))
+        return cls(loss, mixers, hooks.find(Regulariser), negatives)  # type: ignore[type-abstract]
 
     @property
     def mixes_documents(self) -> bool:
@@ -147,28 +194,33 @@ class BatchLoss:
         ) -> tuple[torch.Tensor, torch.Tensor]:
             nonlocal state
             if mixer is not None and layer == at:
-                state = mixer.mix(_at(state, hidden, mask, self._no_second_pass), rng)
+                state = mixer.mix(
+                    replace(state, values=hidden, mask=mask, loss_of=_no_second_pass), rng
+                )
                 return state.values, state.mask
             return hidden, mask
 
         hidden, mask = network.encode(flow.values, flow.mask, after)
         contexts = network.contexts(hidden, mask)
+
+        def of_contexts(flow: Flow) -> torch.Tensor:
+            if self.negatives:
+                sample = Sample.draw(flow.targets, self.negatives, rng)
+                if sample is not None:
+                    logits = network.logits(flow.values, sample.columns)
+                    return self.loss(logits, flow.targets[:, sample.columns], sample)
+            return self.loss(network.logits(flow.values), flow.targets)
+
         mixer_of_contexts = acting.get(ContextMixer.kind)
         if mixer_of_contexts is not None:
-            before = _at(
-                state, contexts, mask, lambda f: self.loss(network.logits(f.values), f.targets)
+            state = mixer_of_contexts.mix(
+                replace(state, values=contexts, mask=mask, loss_of=of_contexts), rng
             )
-            state = mixer_of_contexts.mix(before, rng)
-            contexts = state.values
-        found: torch.Tensor = state.weight * self.loss(network.logits(contexts), state.targets)
-        return found + state.added
-
-    @staticmethod
-    def _no_second_pass(flow: Flow) -> torch.Tensor:
-        raise NotImplementedError("the layers above cannot be run twice from the middle")
+        else:
+            state = replace(state, values=contexts, mask=mask)
+        found: torch.Tensor = state.weight * of_contexts(state) + state.added
+        return found
 
 
-def _at(flow: Flow, values: object, mask: torch.Tensor, loss_of: object) -> Flow:
-    from dataclasses import replace
-
-    return replace(flow, values=values, mask=mask, loss_of=loss_of)
+def _no_second_pass(flow: Flow) -> torch.Tensor:
+    raise NotImplementedError("the layers above cannot be run twice from the middle")

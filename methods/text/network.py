@@ -25,6 +25,12 @@ After = Callable[[int, torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Te
 the hidden states and the mask to go on with."""
 
 
+def log_odds(frequencies: np.ndarray) -> torch.Tensor:
+    """Logits at which labels are predicted with these probabilities, float64[L]."""
+    share = np.clip(np.asarray(frequencies, np.float64), 1e-6, 1 - 1e-6)
+    return torch.from_numpy(np.log(share / (1 - share)))
+
+
 class TextNetwork(nn.Module, abc.ABC):
     """A network over token batches whose stages are separate calls."""
 
@@ -45,8 +51,8 @@ class TextNetwork(nn.Module, abc.ABC):
         """What the logits are computed from."""
 
     @abc.abstractmethod
-    def logits(self, contexts: Any) -> torch.Tensor:
-        """A logit per document and label, float[n, L]."""
+    def logits(self, contexts: Any, columns: torch.Tensor | None = None) -> torch.Tensor:
+        """A logit per document and label, float[n, L], or only of the labels in ``columns``."""
 
     def label_embeddings(self) -> torch.Tensor | None:
         """A vector per label, float[L, h], for regularisers and norms; None where there is none."""
@@ -62,6 +68,7 @@ class LabelAttentionNetwork(TextNetwork):
 
     def __init__(self, width: int, n_labels: int, head: Sequence[int], scale: float = 1.0) -> None:
         super().__init__()
+        self.label_bias: torch.Tensor
         self.attention = LabelAttention(n_labels, width, scale)
         self.head = SharedHead(width, head)
         self.register_buffer("label_bias", torch.zeros(n_labels))
@@ -72,18 +79,17 @@ class LabelAttentionNetwork(TextNetwork):
         With logits near 0 at first, every label then starts at its frequency and training need
         not find out first that most labels are rare.
         """
-        share = np.clip(np.asarray(frequencies, np.float64), 1e-6, 1 - 1e-6)
-        odds = torch.from_numpy(np.log(share / (1 - share)))
-        self.label_bias.copy_(odds)
+        self.label_bias.copy_(log_odds(frequencies))
 
     def contexts(self, hidden: torch.Tensor, mask: torch.Tensor) -> LabelContexts:
         """Per-label contexts."""
         found: LabelContexts = self.attention(hidden, mask)
         return found
 
-    def logits(self, contexts: LabelContexts) -> torch.Tensor:
+    def logits(self, contexts: LabelContexts, columns: torch.Tensor | None = None) -> torch.Tensor:
         """The shared head on each context, plus the label's constant."""
-        return contexts.logits(self.head) + self.label_bias
+        bias = self.label_bias if columns is None else self.label_bias[columns]
+        return contexts.logits(self.head, columns) + bias
 
     def label_embeddings(self) -> torch.Tensor:
         """The attention vectors."""

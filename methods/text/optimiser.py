@@ -23,7 +23,7 @@ class DenseSparseAdam:
     def __init__(
         self,
         groups: Sequence[Group],
-        sparse: Iterable[nn.Parameter],
+        sparse: Iterable[torch.Tensor],
         learning_rate: float,
         weight_decay: float = 0.0,
         betas: tuple[float, float] = (0.9, 0.999),
@@ -42,7 +42,8 @@ class DenseSparseAdam:
         self.rates = [[g["lr"] for g in o.param_groups] for o in self.optimisers]
 
     def _split(self, groups: Sequence[Group], rate: float) -> tuple[list[Any], list[Any]]:
-        dense, rows = [], []
+        dense: list[Any] = []
+        rows: list[Any] = []
         for parameters, factor in groups:
             for kind, chosen in ((dense, False), (rows, True)):
                 own = [p for p in parameters if (id(p) in self.of_sparse) is chosen]

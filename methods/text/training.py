@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,7 +122,7 @@ class Trainer:
         self.path = None if context.checkpoint is None else context.checkpoint / f"{name}.pt"
         self.n_test = n_test
         self.parameters = [p for p in network.parameters() if p.requires_grad]
-        of_embeddings = [
+        of_embeddings: list[torch.Tensor] = [
             m.weight for m in network.modules() if isinstance(m, nn.Embedding) and m.sparse
         ]
         self.optimiser = DenseSparseAdam(
@@ -227,7 +226,7 @@ class Trainer:
         half = torch.autocast("cuda", torch.bfloat16, enabled=_is_cuda(device))
         with one_thread_per_operation(), drawing_from(generator), half:
             loss = self.loss(network, tokens, targets, epoch, rng) * (len(part) / batch)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
         return float(loss.detach())
 
     def _gather(self, n_pieces: int) -> None:
@@ -236,11 +235,12 @@ class Trainer:
         for place, parameter in enumerate(self.network.parameters()):
             if not parameter.requires_grad:
                 continue
-            gradients = [p[place].grad for p in own if p[place].grad is not None]
-            if gradients:
-                total = gradients[0]
-                for gradient in gradients[1:]:
-                    total = total + gradient if total.is_sparse else total.add_(gradient)
+            total: torch.Tensor | None = None
+            for replica in own:
+                gradient = replica[place].grad
+                if gradient is not None:
+                    total = gradient if total is None else total + gradient
+            if total is not None:
                 parameter.grad = total.coalesce() if total.is_sparse else total
             for replica in own:
                 replica[place].grad = None

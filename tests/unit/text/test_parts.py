@@ -1,12 +1,10 @@
 """The parts of deep text models against plain renderings of them."""
 
-import numpy as np
 import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from methods.text.attention import LabelAttention, fused_logits
-from methods.text.batches import Documents, epoch_batches, pieces, prediction_batches
 from methods.text.head import SharedHead
 from methods.text.lstm import BiLSTM
 
@@ -30,8 +28,8 @@ def by_loops(hidden, mask, vectors):
     return contexts
 
 
-@pytest.mark.parametrize("chunk_numbers", [10**9, 50, 1])
-def test_label_attention_is_a_loop_over_labels_and_tokens(chunk_numbers):
+@pytest.mark.parametrize("kept_numbers", [10**9, 50, 1])
+def test_label_attention_is_a_loop_over_labels_and_tokens(kept_numbers):
     hidden, mask = some_hidden()
     torch.manual_seed(1)
     attention = LabelAttention(5, 6, scale=3.0).double()
@@ -41,14 +39,16 @@ def test_label_attention_is_a_loop_over_labels_and_tokens(chunk_numbers):
     torch.testing.assert_close(contexts.all().detach(), expected)
     some = torch.tensor([4, 0])
     torch.testing.assert_close(contexts.of(1, some).detach(), expected[1, some])
-    torch.testing.assert_close(contexts.logits(head, chunk_numbers), head(expected))
+    torch.testing.assert_close(contexts.logits(head, kept_numbers=kept_numbers), head(expected))
 
 
-@pytest.mark.parametrize("chunk_numbers", [10**9, 50, 1])
-def test_chunks_of_labels_change_no_gradient(chunk_numbers):
+@pytest.mark.parametrize("cached", [10**6, 1])
+@pytest.mark.parametrize("kept_numbers", [10**9, 50, 1])
+def test_chunks_of_labels_change_no_gradient(kept_numbers, cached, monkeypatch):
+    monkeypatch.setattr("methods.text.attention.CACHED_NUMBERS", cached)
     hidden, mask = some_hidden()
     torch.manual_seed(1)
-    attention, head = LabelAttention(5, 6, 3.0).double(), SharedHead(6, (4, 3)).double()
+    attention, head = LabelAttention(150, 6, 3.0).double(), SharedHead(6, (4, 3)).double()
     wanted = [hidden.requires_grad_(), attention.vectors, *head.parameters()]
 
     def gradients(logits):
@@ -57,7 +57,7 @@ def test_chunks_of_labels_change_no_gradient(chunk_numbers):
     scores = torch.einsum("ntd,ld->nlt", hidden, attention.vectors)
     weights = torch.softmax(scores.masked_fill(~mask[:, None], -torch.inf), dim=-1)
     plain = gradients(head(weights @ hidden))
-    ours = gradients(fused_logits(hidden, mask, attention.vectors, head, chunk_numbers))
+    ours = gradients(fused_logits(hidden, mask, attention.vectors, head, kept_numbers))
     for a, b in zip(ours, plain, strict=True):
         torch.testing.assert_close(a, b)
 

@@ -10,16 +10,16 @@ import torch
 
 from benchmarks.data.split import Split
 from methods.interface import FitContext
-from methods.text.base import TextMethod, TextModel
+from methods.text.base import SETTINGS, TextModel
 from methods.text.document_network import DocumentNetwork
-from methods.text.embedding import WordEmbedding, initial_vectors
-from methods.text.loss import BatchLoss, cross_entropy
 from methods.text.network import TextNetwork
 from methods.text.training import Examples, History, Loss, Schedule, Trainer
+from methods.text.words import WordMethod
 
 Settings = dict[str, Any]
 
 PAPER: Settings = {
+    **SETTINGS,
     "word_vectors": None,
     "dimensions": 300,
     "train_embeddings": True,
@@ -32,14 +32,8 @@ PAPER: Settings = {
     "batch_size": 90,
     "epochs": 15,
     "learning_rate": 1e-3,
-    "weight_decay": 0.0,
-    "decay": "constant",
     "swa_from": None,
-    "evaluate_every": 100,
-    "patience": 50,
     "dev_documents": 1000,
-    "normalise_weights": True,
-    "pool": 1,
 }
 """What the paper's text says: k = 300, d = 128, GloVe in 300 dimensions, Adam with 0.001. It is
 silent on lengths, batches and epochs, which are the released code's, and on dropout."""
@@ -56,6 +50,7 @@ SMALL: Settings = {
     "decay": "linear",
     "dev_documents": 200,
     "pool": 4,
+    "piece": 20,
 }
 """The paper's network in a size that trains in minutes on two cores."""
 
@@ -71,18 +66,14 @@ def recipes(
     }
 
 
-class DocumentMethod(TextMethod):
+class DocumentMethod(WordMethod):
     """A method on HTTN's extractor. Its settings are those of its recipes, each a keyword."""
 
     RECIPES = recipes({})
 
-    word_vectors: str | None
-    dimensions: int
-    train_embeddings: bool
     hidden: int
     size: int
     unit: bool
-    embedding_dropout: float
     dropout: float
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -100,11 +91,6 @@ class DocumentMethod(TextMethod):
             raise TypeError(f"{self.name} has no setting {', '.join(sorted(unknown))}")
         super().__init__(recipe, settings)
 
-    @property
-    def resources(self) -> frozenset[str]:
-        """The word vectors, if any."""
-        return frozenset({self.word_vectors} if self.word_vectors else ())
-
     def build(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:
         """The extractor with a classifier of as many labels."""
         return DocumentNetwork(
@@ -115,14 +101,6 @@ class DocumentMethod(TextMethod):
             self.dropout,
             self.unit,
         )
-
-    def embedding(self, train: Split, context: FitContext) -> WordEmbedding:
-        """Given or random word vectors, for the vocabulary of the data."""
-        assert train.inputs.tokens is not None
-        folder = context.resources[self.word_vectors] if self.word_vectors else None
-        rng = np.random.default_rng([context.seed, 0])
-        vectors = initial_vectors(train.inputs.tokens.vocabulary, folder, self.dimensions, rng)
-        return WordEmbedding(vectors, self.train_embeddings, self.embedding_dropout)
 
     def train(
         self,
@@ -140,12 +118,9 @@ class DocumentMethod(TextMethod):
         Without ``loss`` it is the cross-entropy of these labels. ``name`` tells the checkpoints
         of a method's stages apart.
         """
-        if loss is None:
-            entropy = cross_entropy(context.hooks, labels, self.normalise_weights, context.device)
-            loss = BatchLoss.of(context.hooks, entropy)
         return Trainer(
             network,
-            loss,
+            loss or self.loss(context, labels),
             self.examples(train, labels, context),
             schedule or self.schedule(),
             context,

@@ -93,9 +93,12 @@ class DocumentNetwork(TextNetwork):
         r: torch.Tensor = self.attention(hidden, mask)
         return F.normalize(r, dim=1) if self.unit else r
 
-    def logits(self, contexts: torch.Tensor) -> torch.Tensor:
+    def logits(self, contexts: torch.Tensor, columns: torch.Tensor | None = None) -> torch.Tensor:
         """Inner products of representations and classifier rows, scaled, and the bias."""
-        return self.scale * (contexts @ self.label_embeddings().T) + self.bias
+        rows, bias = self.label_embeddings(), self.bias
+        if columns is not None:
+            rows, bias = rows[columns], bias[columns]
+        return self.scale * (contexts @ rows.T) + bias
 
     def label_embeddings(self) -> torch.Tensor:
         """The rows of the classifier, as they are used."""

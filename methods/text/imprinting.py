@@ -17,12 +17,12 @@ from methods.text import head_to_tail as h2t
 from methods.text.document_method import DocumentMethod, recipes
 from methods.text.document_network import DocumentNetwork, representations
 from methods.text.httn import ClassifierModel
+from methods.text.network import log_odds
 
 
-def log_odds(train: Split) -> torch.Tensor:
+def prior(train: Split) -> torch.Tensor:
     """Log-odds of each label's share of the training documents, float32[L]."""
-    share = np.clip(train.label_counts() / len(train), 1e-6, 1 - 1e-6)
-    return torch.from_numpy(np.log(share / (1 - share)).astype(np.float32))
+    return log_odds(train.label_counts() / len(train)).float()
 
 
 class Imprinting(DocumentMethod):
@@ -40,7 +40,7 @@ class Imprinting(DocumentMethod):
         shape = (self.hidden, self.size, len(labels), self.dropout)
         network = DocumentNetwork(embedding, *shape, unit=True, cosine=True)
         with torch.no_grad():
-            network.bias.copy_(log_odds(train)[torch.from_numpy(labels)])
+            network.bias.copy_(prior(train)[torch.from_numpy(labels)])
         return network
 
     def fit_in(self, train: Split, context: FitContext) -> ClassifierModel:
@@ -52,7 +52,7 @@ class Imprinting(DocumentMethod):
         R = representations(network, documents, context.device, context.threads)
         imprinted = h2t.prototypes(R, h2t.Documents(train.labels, tail).rows, unit=True)
         M_head = network.label_embeddings().detach().cpu()
-        bias = log_odds(train)
+        bias = prior(train)
         usual = network.scale.item() * (R @ imprinted.T).mean(dim=0)
         bias[torch.from_numpy(tail)] -= usual
         bias[torch.from_numpy(head)] = network.bias.detach().cpu()

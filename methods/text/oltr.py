@@ -59,10 +59,12 @@ class MetaNetwork(DocumentNetwork):
         nearest = torch.cdist(v, memory).min(dim=1, keepdim=True).values.clamp(min=1e-6)
         return REACH / nearest * (v + torch.tanh(self.selector(v)) * feature)
 
-    def logits(self, contexts: torch.Tensor) -> torch.Tensor:
+    def logits(self, contexts: torch.Tensor, columns: torch.Tensor | None = None) -> torch.Tensor:
         """Cosines times 16, squashed by the length of the meta-embedding."""
         length = contexts.norm(dim=1, keepdim=True)
-        return COSINE * (contexts / (1.0 + length)) @ self.label_embeddings().T
+        rows = self.label_embeddings()
+        rows = rows if columns is None else rows[columns]
+        return COSINE * (contexts / (1.0 + length)) @ rows.T
 
 
 def centroid_loss(v: torch.Tensor, centroids: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

@@ -8,8 +8,9 @@ import torch
 from scipy import sparse
 
 from benchmarks.data import load
-from benchmarks.data.split import Split
+from benchmarks.data.split import Inputs, Split, Tokens
 from methods import get
+from methods.holdout import hold_out
 from methods.text import head_to_tail as h2t
 from methods.text.batches import Documents
 from methods.text.bbn import BilateralNetwork, ReversedSampler, bilateral_share
@@ -78,23 +79,37 @@ def test_released_representations_have_length_one_and_logits_a_scale(embedding, 
         torch.testing.assert_close(network(batch), 10.0 * r @ network.classifier.weight.T)
 
 
-def test_a_label_left_out_of_training_is_added_and_predicted(data):
-    """From five documents, the label ranks higher on test documents that carry it."""
-    train, test = data
-    label = int(np.argsort(-train.label_counts())[3])
-    model = get("EHTTN", G=3).fit(without(train, label), seed=0)
-    before = model.predict(test.inputs, 60)
-    assert not (before.indices == label).any(), "no document of it was seen"
-    carrying = np.flatnonzero(train.labels[:, label].toarray().ravel())[:5]
-    column = model.add_label("the new one", train.inputs.take(carrying))
-    assert column == train.n_labels
-    assert model.added == ["the new one"]
-    scores = model.predict(test.inputs, 61).to_sparse(61)[:, column].toarray().ravel()
-    true = test.labels[:, label].toarray().ravel() > 0
-    higher = (scores[true][:, None] > scores[~true]).mean()  # the area under the ROC curve
-    assert higher > 0.6
-    after = model.predict(test.inputs, 61).to_sparse(61)[:, :60].toarray()
-    np.testing.assert_allclose(after, before.to_sparse(60).toarray(), rtol=1e-6)
+def written(n: int, rng: np.random.Generator) -> Split:
+    """Documents of the words of their labels, four words per label; label 8: labels 0 and 1."""
+    carried = rng.random((n, 8)) < 0.25
+    carried[np.arange(n), rng.integers(8, size=n)] = True
+    rows = [
+        rng.choice((np.flatnonzero(own)[:, None] * 4 + np.arange(2, 6)).ravel(), 20)
+        for own in carried
+    ]
+    labels = np.column_stack([carried, carried[:, 0] & carried[:, 1]])
+    tokens = Tokens(np.arange(n + 1) * 20, np.concatenate(rows).astype(np.int32), list("?" * 34))
+    Y = sparse.csr_matrix(labels.astype(np.float32))
+    return Split(Inputs(tokens=tokens), Y, {"n_train": n, "n_test": n, "A": 0.55, "B": 1.5})
+
+
+@pytest.mark.parametrize("base", ["HTTN", "EHTTN"])
+def test_a_label_left_out_of_training_is_added_and_predicted(base):
+    train, test = (written(240, np.random.default_rng(seed)) for seed in (0, 1))
+    size = {"hidden": 16, "size": 24, "dimensions": 16, "epochs": 8, "l_tail": 2}
+    model = get(base, **size).fit(without(train, 8), seed=0)
+    before = model.predict(test.inputs, 9)
+    assert not (before.indices == 8).any(), "no document of it was seen"
+    carrying = np.flatnonzero(train.labels[:, 8].toarray().ravel())[:5]
+    column = model.add_label("0 and 1", train.inputs.take(carrying))
+    assert column == 9
+    assert model.added == ["0 and 1"]
+    after = model.predict(test.inputs, 10).to_sparse(10).toarray()
+    np.testing.assert_allclose(after[:, :9], before.to_sparse(9).toarray(), rtol=1e-5)
+    true = test.labels[:, 8].toarray().ravel() > 0
+    scores = after[:, column]
+    assert (scores[true][:, None] > scores[~true]).mean() > 0.7, "area under the ROC curve"
+    assert (scores[true] > 0.5).mean() > 0.6, "most documents that carry it are found"
 
 
 def test_added_labels_survive_saving_and_faults_are_told(data, tmp_path):
@@ -119,10 +134,7 @@ def test_the_tail_rows_are_those_of_the_plain_functions(data):
     train, _ = data
     model = get("HTTN", "H-F", **QUICK).fit(train, seed=0)
     bare = get("HTTN", "H-F-A", **QUICK).fit(train, seed=0)
-    head, tail = h2t.head_and_tail(train.label_counts(), 1 / 3)
     # The fit holds documents out: the same draw of the same documents is made here.
-    from methods.holdout import hold_out
-
     kept, _ = hold_out(train, 30, 0)
     head, tail = h2t.head_and_tail(kept.label_counts(), 1 / 3)
     R = model.represent(kept.inputs.tokens)
@@ -153,12 +165,19 @@ def test_settings_that_a_base_lacks_are_refused():
         get("Joint", "httn-setting", variant_params={"l_tail": 5})
     with pytest.raises(ValueError, match="LTMCP has no setting S"):
         get("LTMCP", "httn-setting", variant_params={"S": 5})
-    assert get("LTMCP", "httn-setting", variant_params={"l_tail": 5}).params()["LTMCP"]["l_tail"] == 5
+    assert (
+        get("LTMCP", "httn-setting", variant_params={"l_tail": 5}).params()["LTMCP"]["l_tail"] == 5
+    )
 
 
 def test_recipes_name_the_papers_text_and_the_released_code():
     paper, released = (get("HTTN", recipe=recipe) for recipe in ("paper", "as-released"))
-    assert (paper.hidden, paper.size, paper.unit, paper.transfer) == (300, 128, False, "least-squares")
+    assert (paper.hidden, paper.size, paper.unit, paper.transfer) == (
+        300,
+        128,
+        False,
+        "least-squares",
+    )
     assert (released.hidden, released.unit, released.transfer) == (150, True, "adam")
     assert get("EHTTN", recipe="as-released").S == 60
     assert get("HTTN", recipe="paper", hidden=7).hidden == 7
@@ -184,8 +203,7 @@ def test_bbn_moves_from_the_usual_to_the_rare_branch():
     assert shares[9] == pytest.approx(1 - 0.81)
 
 
-def test_bbn_draws_every_label_alike_and_mixes_as_it_predicts(data, embedding, documents):
-    train, _ = data
+def test_bbn_draws_every_label_alike_and_mixes_as_it_predicts(embedding, documents):
     Y = sparse.csr_matrix(np.eye(3, dtype=np.float32)[[0] * 90 + [1] * 9 + [2]])
     rows = ReversedSampler(Y).draw(20_000, np.random.default_rng(0))
     share = np.bincount(Y[rows].indices, minlength=3) / len(rows)

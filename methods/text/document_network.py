@@ -95,7 +95,8 @@ class DocumentNetwork(TextNetwork):
 
     def logits(self, contexts: torch.Tensor, columns: torch.Tensor | None = None) -> torch.Tensor:
         """Inner products of representations and classifier rows, scaled, and the bias."""
-        rows, bias = self.label_embeddings(), self.bias
+        rows: torch.Tensor = self.label_embeddings()
+        bias: torch.Tensor = self.bias
         if columns is not None:
             rows, bias = rows[columns], bias[columns]
         return self.scale * (contexts @ rows.T) + bias

@@ -103,7 +103,7 @@ def figure4(results: Results) -> Figure:
             axis.set_xlabel("training documents of the label")
             axis.set_ylabel("F1, percent")
             axis.set_title(str(dataset), loc="left", fontweight="bold")
-            axis.legend()
+            axis.legend(ncols=3, loc="lower right", bbox_to_anchor=(1.0, 1.0))
 
     return Figure(panels(data["dataset"].nunique(), 1, draw, (9.0, 3.0)), data)
 

@@ -49,8 +49,7 @@ def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("httn") / "results"
     data = folder / "data" / "tiny-text"
     ensure("tiny-text", root=folder / "data")
-    train, test = open_prepared(data)
-    truth = test.labels.toarray()
+    truth = open_prepared(data)[1].labels.toarray()
     cells = []
     for number, ((base, variant), quality) in enumerate(QUALITY.items()):
         cell = Cell("tiny-text", base, variant, 0)

@@ -39,6 +39,10 @@ BASES: dict[str, str] = {
     "BBN": "methods.text.bbn:BBN",
     "LTMCP": "methods.text.ltmcp:LTMCP",
     "AttentionXML": "methods.text.attention_xml:AttentionXML",
+    "LaRoBERTa": "methods.text.laroberta:LaRoBERTa",
+    "LaMiniLM": "methods.text.laroberta:LaMiniLM",
+    "APLC-XLNet": "methods.text.aplc_xlnet:APLCXLNet",
+    "APLC-MiniLM": "methods.text.aplc_xlnet:APLCMiniLM",
     "XML-CNN": "methods.text.xml_cnn:XMLCNN",
 }
 
@@ -59,6 +63,14 @@ VARIANTS: dict[str, str] = {
     "H-F": "methods.variants.httn_settings:WithoutFineTuning",
     "H-F-A": "methods.variants.httn_settings:WithoutAttention",
     "httn-setting": "methods.variants.httn_settings:Setting",
+    "TailMix": "methods.variants.mixup:TailMix",
+    "TailMix-nosim": "methods.variants.mixup:TailMixNoSim",
+    "TailMix-nolpg": "methods.variants.mixup:TailMixNoLPG",
+    "TailMix-nosim-nolpg": "methods.variants.mixup:TailMixNoSimNoLPG",
+    "wordMix": "methods.variants.mixup:WordMix",
+    "hiddenMix": "methods.variants.mixup:HiddenMix",
+    "TMix": "methods.variants.mixup:TMix",
+    "SSMix": "methods.variants.mixup:SSMix",
 }
 
 ALIASES = {"Taug": "Taug-ds", "RankNet+Taug-ds": "RankNet+Taug"}

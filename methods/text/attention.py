@@ -161,7 +161,7 @@ class _Attended(torch.autograd.Function):
         of_vectors = torch.zeros_like(vectors)
         for number, (i, rows, h) in enumerate(_blocks(hidden, vectors, ctx.lengths)):
             some, length = vectors[rows], len(h)
-            if ctx.kept:
+            if ctx.kept and ctx.kept[number] is not None:  # else a second backward pass, of SSMix
                 weights, ctx.kept[number] = ctx.kept[number], None
             else:
                 weights = torch.softmax(some @ h.T, dim=-1)

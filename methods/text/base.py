@@ -20,7 +20,13 @@ from methods.text.loss import BatchLoss, cross_entropy
 from methods.text.network import TextNetwork
 from methods.text.optimiser import Group
 from methods.text.predicting import top_labels
-from methods.text.training import Examples, Schedule, Trainer, one_thread_per_operation
+from methods.text.training import (
+    Examples,
+    History,
+    Schedule,
+    Trainer,
+    one_thread_per_operation,
+)
 
 SETTINGS: dict[str, Any] = {
     "weight_decay": 0.0,
@@ -101,10 +107,10 @@ class TextMethod(Method):
         """``dev_documents``, or a tenth of a small training split."""
         return min(self.dev_documents, int(meta["n_train"]) // 10)
 
-    def loss(self, context: FitContext, labels: np.ndarray) -> BatchLoss:
-        """The loss of a batch with the hooks of the fit, on these label columns."""
+    def loss(self, context: FitContext, labels: np.ndarray) -> Any:
+        """The loss of a batch with the hooks of the fit, as the trainer calls it."""
         entropy = cross_entropy(context.hooks, labels, self.normalise_weights, context.device)
-        return BatchLoss.of(context.hooks, entropy, self.negatives)
+        return BatchLoss.of(context.hooks.of_labels(labels), entropy, self.negatives)
 
     def groups(self, network: TextNetwork) -> Sequence[Group] | None:
         """Parameters with learning rates of their own; None where there is one rate."""
@@ -115,28 +121,21 @@ class TextMethod(Method):
         assert inputs.tokens is not None
         return Documents.of(inputs.tokens, self.max_length)
 
-    def fit_in(self, train: Split, context: FitContext) -> TextModel:
-        labels = trained_labels(train, context.dev)
-        torch.manual_seed(context.seed)
-        network = self.build(train, labels, context)
-        objective = self.loss(context, labels)
-        dev = None
-        if context.dev is not None:
-            dev = Examples(
-                self.documents(context.dev.inputs, context.resources), context.dev.labels[:, labels]
-            )
-        trainer = Trainer(
-            network,
-            objective,
-            Examples(self.documents(train.inputs, context.resources), train.labels[:, labels]),
-            self.schedule(),
-            context,
-            dev=dev,
-            groups=self.groups(network),
-            sort_pieces=not objective.mixes_documents,
-            n_test=int(train.meta.get("n_test", 0)),
-        )
-        history = trainer.run()
+    def examples(
+        self, split: Split, labels: np.ndarray, context: FitContext, name: str
+    ) -> Examples:
+        """Documents of ``train`` or ``dev`` with these label columns."""
+        return Examples(self.documents(split.inputs, context.resources), split.labels[:, labels])
+
+    def model(
+        self,
+        network: TextNetwork,
+        labels: np.ndarray,
+        train: Split,
+        context: FitContext,
+        history: History,
+    ) -> TextModel:
+        """What is returned of a fit."""
         return TextModel(
             network,
             labels,
@@ -147,6 +146,25 @@ class TextMethod(Method):
             notes=history.notes,
             history=history,
         )
+
+    def fit_in(self, train: Split, context: FitContext) -> TextModel:
+        labels = trained_labels(train, context.dev)
+        torch.manual_seed(context.seed)
+        network = self.build(train, labels, context)
+        objective = self.loss(context, labels)
+        dev = context.dev
+        trainer = Trainer(
+            network,
+            objective,
+            self.examples(train, labels, context, "train"),
+            self.schedule(),
+            context,
+            dev=None if dev is None else self.examples(dev, labels, context, "dev"),
+            groups=self.groups(network),
+            sort_pieces=not getattr(objective, "mixes_documents", False),
+            n_test=int(train.meta.get("n_test", 0)),
+        )
+        return self.model(network, labels, train, context, trainer.run())
 
 
 class TextModel(Model):

@@ -147,6 +147,13 @@ class BatchLoss:
         mixers = {kind: mixer for kind, mixer in found.items() if mixer is not None}
         return cls(loss, mixers, hooks.find(Regulariser), negatives)  # type: ignore[type-abstract]
 
+    def begins(self, epoch: int) -> bool:
+        """Whether mixing starts with this epoch, others having been trained without it."""
+        return epoch > 0 and any(
+            mixer.at_epoch(epoch) and not mixer.at_epoch(epoch - 1)
+            for mixer in self.mixers.values()
+        )
+
     @property
     def mixes_documents(self) -> bool:
         """Whether documents of a batch are mixed with one another."""

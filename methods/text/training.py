@@ -155,6 +155,9 @@ class Trainer:
             for step, epoch, rows in self._steps():
                 if epoch == self.schedule.swa_from and self.average is None:
                     self.average = WeightAverage(self.parameters)
+                if step % self.per_epoch == 0 and _begins(self.loss, epoch):
+                    # Weights are chosen among those that were trained as the variant says.
+                    self.best, self.best_state, self.without_gain = (-1.0, step), None, 0
                 loss = self._train_on(rows, step, epoch, pool)
                 self.step = step + 1
                 self.epoch_loss += loss * len(rows)
@@ -347,6 +350,11 @@ class Trainer:
         self.without_gain = state["without_gain"]
         self.history = History(*(list(part) for part in state["history"]))
         self.epoch_loss = state["epoch_loss"]
+
+
+def _begins(loss: Any, epoch: int) -> bool:
+    begins = getattr(loss, "begins", None)
+    return begins is not None and bool(begins(epoch))
 
 
 def _replica(network: TextNetwork) -> TextNetwork:

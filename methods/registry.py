@@ -30,6 +30,12 @@ BASES: dict[str, str] = {
     "Bonsai": "methods.trees.parabel:Bonsai",
     "FastXML": "methods.trees.fastxml:FastXML",
     "PfastreXML": "methods.trees.fastxml:PfastreXML",
+    "AttentionXML": "methods.text.attention_xml:AttentionXML",
+    "LaRoBERTa": "methods.text.laroberta:LaRoBERTa",
+    "LaMiniLM": "methods.text.laroberta:LaMiniLM",
+    "APLC-XLNet": "methods.text.aplc_xlnet:APLCXLNet",
+    "APLC-MiniLM": "methods.text.aplc_xlnet:APLCMiniLM",
+    "XML-CNN": "methods.text.xml_cnn:XMLCNN",
     "HTTN": "methods.text.httn:HTTN",
     "EHTTN": "methods.text.httn:EHTTN",
     "Joint": "methods.text.document_method:Joint",
@@ -38,12 +44,6 @@ BASES: dict[str, str] = {
     "Imprinting": "methods.text.imprinting:Imprinting",
     "BBN": "methods.text.bbn:BBN",
     "LTMCP": "methods.text.ltmcp:LTMCP",
-    "AttentionXML": "methods.text.attention_xml:AttentionXML",
-    "LaRoBERTa": "methods.text.laroberta:LaRoBERTa",
-    "LaMiniLM": "methods.text.laroberta:LaMiniLM",
-    "APLC-XLNet": "methods.text.aplc_xlnet:APLCXLNet",
-    "APLC-MiniLM": "methods.text.aplc_xlnet:APLCMiniLM",
-    "XML-CNN": "methods.text.xml_cnn:XMLCNN",
 }
 
 VARIANTS: dict[str, str] = {

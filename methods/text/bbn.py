@@ -111,6 +111,6 @@ class BBN(DocumentMethod):
     def fit_in(self, train: Split, context: FitContext) -> TextModel:
         labels = trained_labels(train, context.dev)
         network = self.seeded(train, labels, context)
-        loss = BilateralLoss(self.examples(train, labels, context), self.epochs)
+        loss = BilateralLoss(self.carrying(train, labels, context), self.epochs)
         history = self.train(network, train, labels, context, loss=loss)
         return self.model(network, labels, train, context, history)

@@ -10,7 +10,7 @@ import torch
 
 from benchmarks.data.split import Split
 from methods.interface import FitContext
-from methods.text.base import SETTINGS, TextModel
+from methods.text.base import SETTINGS
 from methods.text.document_network import DocumentNetwork
 from methods.text.network import TextNetwork
 from methods.text.training import Examples, History, Loss, Schedule, Trainer
@@ -70,6 +70,8 @@ class DocumentMethod(WordMethod):
     """A method on HTTN's extractor. Its settings are those of its recipes, each a keyword."""
 
     RECIPES = recipes({})
+    # One vector per document: there are no contexts of labels to mix.
+    accepts = WordMethod.accepts - {"context_mixer"}
 
     hidden: int
     size: int
@@ -121,41 +123,21 @@ class DocumentMethod(WordMethod):
         return Trainer(
             network,
             loss or self.loss(context, labels),
-            self.examples(train, labels, context),
+            self.carrying(train, labels, context),
             schedule or self.schedule(),
             context,
-            dev=None if context.dev is None else self.examples(context.dev, labels, context),
+            dev=None if context.dev is None else self.carrying(context.dev, labels, context),
             groups=self.groups(network),
             name=name,
             n_test=int(train.meta.get("n_test", 0)),
         ).run()
 
-    def examples(self, split: Split, labels: np.ndarray, context: FitContext) -> Examples:
+    def carrying(self, split: Split, labels: np.ndarray, context: FitContext) -> Examples:
         """The documents of a split that carry any of some labels, and these labels."""
         columns = split.labels[:, labels]
         rows = np.flatnonzero(np.diff(columns.indptr))
         inputs = split.inputs.take(rows)
         return Examples(self.documents(inputs, context.resources), columns[rows])
-
-    def model(
-        self,
-        network: TextNetwork,
-        labels: np.ndarray,
-        train: Split,
-        context: FitContext,
-        history: History,
-    ) -> TextModel:
-        """The trained network as a model."""
-        return TextModel(
-            network,
-            labels,
-            train.n_labels,
-            self.max_length,
-            device=context.device,
-            threads=context.threads,
-            notes=history.notes,
-            history=history,
-        )
 
     def seeded(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:
         """:meth:`build`, its random weights fixed by the seed of the fit."""

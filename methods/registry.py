@@ -38,6 +38,14 @@ BASES: dict[str, str] = {
     "APLC-MiniLM": "methods.text.aplc_xlnet:APLCMiniLM",
     "XML-CNN": "methods.text.xml_cnn:XMLCNN",
     "Embedding": "methods.embedding.embedding:Embedding",
+    "HTTN": "methods.text.httn:HTTN",
+    "EHTTN": "methods.text.httn:EHTTN",
+    "Joint": "methods.text.document_method:Joint",
+    "DXML": "methods.text.dxml:DXML",
+    "OLTR": "methods.text.oltr:OLTR",
+    "Imprinting": "methods.text.imprinting:Imprinting",
+    "BBN": "methods.text.bbn:BBN",
+    "LTMCP": "methods.text.ltmcp:LTMCP",
 }
 
 VARIANTS: dict[str, str] = {
@@ -54,6 +62,9 @@ VARIANTS: dict[str, str] = {
     "Taug-s": "methods.variants.taug:TaugS",
     "Taug-ds": "methods.variants.taug:Taug",
     "ensemble": "methods.variants.ensemble:Ensemble",
+    "H-F": "methods.variants.httn_settings:WithoutFineTuning",
+    "H-F-A": "methods.variants.httn_settings:WithoutAttention",
+    "httn-setting": "methods.variants.httn_settings:Setting",
     "TailMix": "methods.variants.mixup:TailMix",
     "TailMix-nosim": "methods.variants.mixup:TailMixNoSim",
     "TailMix-nolpg": "methods.variants.mixup:TailMixNoLPG",

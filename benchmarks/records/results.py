@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import pandas as pd
 
 from benchmarks.data.prepared import open_prepared, prepared_names
 from benchmarks.data.split import Split
+from benchmarks.evaluation.topk import TopK
 from benchmarks.records.cell import INSTANCE, NORMS, PREDICTIONS, Cell, Setup
 from benchmarks.records.cells import read_cells, read_runs
 from benchmarks.records.files import cell_file
@@ -68,6 +69,18 @@ class Results:
     def training(self) -> dict[str, Split]:
         """The training split of every prepared dataset with labels, by name."""
         return {name: open_prepared(self.data / name)[0] for name in prepared_names(self.data)}
+
+    @cached_property
+    def testing(self) -> dict[str, Split]:
+        """The test split of every prepared dataset with labels, by name."""
+        return {name: open_prepared(self.data / name)[1] for name in prepared_names(self.data)}
+
+    def rankings(self) -> Iterator[tuple[Cell, TopK]]:
+        """What each cell predicted for the test documents; cells that failed have nothing."""
+        for cell in self._cells:
+            top = TopK(*(self._array(cell, PREDICTIONS, name) for name in ("indices", "scores")))
+            if cell.dataset in self.testing and len(top) == len(self.testing[cell.dataset]):
+                yield cell, top
 
     @cached_property
     def norms(self) -> pd.DataFrame:

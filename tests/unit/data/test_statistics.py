@@ -13,7 +13,7 @@ from benchmarks.data.prepared import write_meta
 from benchmarks.data.split import Inputs, Split
 from benchmarks.papers.artefacts import all_artefacts, write_artefacts
 from benchmarks.papers.dataset_counts import CUT, compare, judge, table
-from benchmarks.papers.httn import artefacts as httn
+from benchmarks.papers.httn import correlation as httn
 from benchmarks.papers.pw import artefacts as pw
 from benchmarks.papers.spec import load_paper, load_papers
 from benchmarks.papers.verdicts import NOT_RUN, OUTSIDE, REPRODUCED

@@ -1,0 +1,151 @@
+"""What HTTN and its baselines share: the extractor's settings, and training it on some labels."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.data.split import Split
+from methods.interface import FitContext
+from methods.text.base import SETTINGS
+from methods.text.document_network import DocumentNetwork
+from methods.text.network import TextNetwork
+from methods.text.training import Examples, History, Loss, Schedule, Trainer
+from methods.text.words import WordMethod
+
+Settings = dict[str, Any]
+
+PAPER: Settings = {
+    **SETTINGS,
+    "word_vectors": None,
+    "dimensions": 300,
+    "train_embeddings": True,
+    "max_length": 500,
+    "hidden": 300,
+    "size": 128,
+    "unit": False,
+    "embedding_dropout": 0.2,
+    "dropout": 0.2,
+    "batch_size": 90,
+    "epochs": 15,
+    "learning_rate": 1e-3,
+    "swa_from": None,
+    "dev_documents": 1000,
+}
+"""What the paper's text says: k = 300, d = 128, GloVe in 300 dimensions, Adam with 0.001. It is
+silent on lengths, batches and epochs, which are the released code's, and on dropout."""
+AS_RELEASED: Settings = {**PAPER, "hidden": 150, "unit": True, "embedding_dropout": 0.0}
+AS_RELEASED |= {"dropout": 0.0}
+SMALL: Settings = {
+    **PAPER,
+    "dimensions": 50,
+    "max_length": 80,
+    "hidden": 32,
+    "batch_size": 10,
+    "epochs": 6,
+    "learning_rate": 1e-2,
+    "decay": "linear",
+    "dev_documents": 200,
+    "pool": 4,
+    "piece": 20,
+}
+"""The paper's network in a size that trains in minutes on two cores."""
+
+
+def recipes(
+    extra: Settings, as_released: Settings | None = None, small: Settings | None = None
+) -> dict[str, Settings]:
+    """The three named sets of settings with a method's own added, and what it changes in two."""
+    return {
+        "small": {**SMALL, **extra, **(small or {})},
+        "paper": {**PAPER, **extra},
+        "as-released": {**AS_RELEASED, **extra, **(as_released or {})},
+    }
+
+
+class DocumentMethod(WordMethod):
+    """A method on HTTN's extractor. Its settings are those of its recipes, each a keyword."""
+
+    RECIPES = recipes({})
+    # One vector per document: there are no contexts of labels to mix.
+    accepts = WordMethod.accepts - {"context_mixer"}
+
+    hidden: int
+    size: int
+    unit: bool
+    dropout: float
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Every setting of the recipes is a keyword of ``__init__``: its signature says so."""
+        super().__init_subclass__(**kwargs)
+        kind = inspect.Parameter.KEYWORD_ONLY
+        names = {"recipe": "small", **dict.fromkeys(cls.RECIPES["small"])}
+        cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [inspect.Parameter(name, kind, default=value) for name, value in names.items()]
+        )
+
+    def __init__(self, *, recipe: str = "small", **settings: Any) -> None:
+        unknown = settings.keys() - self.RECIPES["small"].keys()
+        if unknown:
+            raise TypeError(f"{self.name} has no setting {', '.join(sorted(unknown))}")
+        super().__init__(recipe, settings)
+
+    def build(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:
+        """The extractor with a classifier of as many labels."""
+        return DocumentNetwork(
+            self.embedding(train, context),
+            self.hidden,
+            self.size,
+            len(labels),
+            self.dropout,
+            self.unit,
+        )
+
+    def train(
+        self,
+        network: TextNetwork,
+        train: Split,
+        labels: np.ndarray,
+        context: FitContext,
+        *,
+        loss: Loss | None = None,
+        schedule: Schedule | None = None,
+        name: str = "state",
+    ) -> History:
+        """Train a network on the documents that carry any of some labels, by the shared loop.
+
+        Without ``loss`` it is the cross-entropy of these labels. ``name`` tells the checkpoints
+        of a method's stages apart.
+        """
+        return Trainer(
+            network,
+            loss or self.loss(context, labels),
+            self.carrying(train, labels, context),
+            schedule or self.schedule(),
+            context,
+            dev=None if context.dev is None else self.carrying(context.dev, labels, context),
+            groups=self.groups(network),
+            name=name,
+            n_test=int(train.meta.get("n_test", 0)),
+        ).run()
+
+    def carrying(self, split: Split, labels: np.ndarray, context: FitContext) -> Examples:
+        """The documents of a split that carry any of some labels, and these labels."""
+        columns = split.labels[:, labels]
+        rows = np.flatnonzero(np.diff(columns.indptr))
+        inputs = split.inputs.take(rows)
+        return Examples(self.documents(inputs, context.resources), columns[rows])
+
+    def seeded(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:
+        """:meth:`build`, its random weights fixed by the seed of the fit."""
+        torch.manual_seed(context.seed)
+        return self.build(train, labels, context)
+
+
+class Joint(DocumentMethod):
+    """The extractor with one classifier for head and tail labels alike."""
+
+    name = "Joint"

@@ -1,0 +1,243 @@
+"""HTTN and its ensemble EHTTN (Xiao et al., AAAI 2021): tail classifiers computed, not trained.
+
+The extractor and the head's classifier are trained on the documents of head labels (eqs. 1-5).
+Prototypes of head labels and their classifier rows teach a linear map; it turns the prototypes of
+tail labels, after attention over the head's, into their rows (eqs. 6-12). G draws of tail
+documents give G classifiers, whose probabilities are averaged.
+
+The recipe ``as-released`` follows the authors' program where it differs from the text: 150 units
+per direction, representations and prototypes of length 1 with a learnt scale, the transfer learner
+trained by Adam, attention terms divided by the number of head labels. Not followed: its random
+initial states of the LSTM, also in prediction, and attention to padding.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from benchmarks.data.split import Inputs, Split, Tokens
+from benchmarks.evaluation.topk import TopK
+from methods.interface import FitContext, Model
+from methods.text import head_to_tail as h2t
+from methods.text.batches import Documents
+from methods.text.document_method import DocumentMethod, Settings, recipes
+from methods.text.document_network import DocumentNetwork, representations
+
+OWN: Settings = {
+    "l_tail": 1 / 3,  # labels of the tail, or their share; AAPD in the paper: 18 of 54
+    "t": 5,  # documents per prototype
+    "S": 30,  # draws of head prototypes
+    "G": 1,  # draws of tail prototypes
+    "attention": True,
+    "transfer": "least-squares",  # or adam
+    "transfer_rate": 0.01,
+    "transfer_epochs": 8,
+    "fine_tune_epochs": 2,  # of which the paper says nothing: as in the released code
+    "fine_tune_rate": 1e-4,
+    "member": None,  # the one of the G classifiers to predict by; None for their mean
+}
+RELEASED: Settings = {"transfer": "adam"}
+
+
+class HTTN(DocumentMethod):
+    """Head-to-tail network; see :data:`OWN` for its settings."""
+
+    name = "HTTN"
+    accepts = frozenset()
+    RECIPES = recipes(OWN, RELEASED)
+
+    l_tail: float
+    t: int
+    S: int
+    G: int
+    attention: bool
+    transfer: str
+    transfer_rate: float
+    transfer_epochs: int
+    fine_tune_epochs: int
+    fine_tune_rate: float
+    member: int | None
+
+    def fit_in(self, train: Split, context: FitContext) -> ClassifierModel:
+        head, tail = h2t.head_and_tail(train.label_counts(), self.l_tail)
+        network = self.seeded(train, head, context)
+        assert isinstance(network, DocumentNetwork)
+        history = self.train(network, train, head, context)
+        documents = self.documents(train.inputs, context.resources)
+        R = representations(network, documents, context.device, context.threads)
+        M_head = network.label_embeddings().detach().cpu()
+
+        rng = np.random.default_rng([context.seed, 1])
+        of_head = h2t.Documents(train.labels, head)
+        P_head = torch.stack(
+            [h2t.prototypes(R, of_head.draw(self.t, rng), self.unit) for _ in range(self.S)]
+        )
+        W = self.learn_transfer(P_head, M_head, context.seed)
+        transfer = Transfer(W, P_head if self.attention else None, self._divisor(len(head)))
+        of_tail = h2t.Documents(train.labels, tail)
+        classifiers = []
+        for g in range(self.G):
+            rng = np.random.default_rng([context.seed, 2, g])
+            drawn = of_tail.draw(self.t, rng)
+            M_tail = transfer.rows(h2t.prototypes(R, drawn, self.unit))
+            M = h2t.assembled(train.n_labels, head, M_head, tail, M_tail)
+            classifiers.append(self._fine_tuned(M, R, train, drawn, network.scale.item(), rng))
+        if self.member is not None:
+            classifiers = classifiers[self.member : self.member + 1]
+        return ClassifierModel(
+            network,
+            classifiers,
+            self.max_length,
+            transfer=transfer,
+            t=self.t,
+            device=context.device,
+            threads=context.threads,
+            notes=[f"{len(head)} head and {len(tail)} tail labels", *history.notes],
+        )
+
+    def learn_transfer(self, P_head: torch.Tensor, M_head: torch.Tensor, seed: int) -> torch.Tensor:
+        """W_transfer (eq. 7)."""
+        if self.transfer == "least-squares":
+            return h2t.least_squares_transfer(P_head, M_head)
+        if self.transfer == "adam":
+            return h2t.descent_transfer(
+                P_head, M_head, self.transfer_rate, self.transfer_epochs, seed
+            )
+        raise ValueError(f"transfer is least-squares or adam, not {self.transfer!r}")
+
+    def _divisor(self, n_head: int) -> float | None:
+        return n_head if self.recipe == "as-released" else None
+
+    def _fine_tuned(
+        self,
+        M: torch.Tensor,
+        R: torch.Tensor,
+        train: Split,
+        drawn: Sequence[np.ndarray],
+        scale: float,
+        rng: np.random.Generator,
+    ) -> torch.Tensor:
+        rows = np.unique(np.concatenate(drawn))
+        return h2t.fine_tuned(
+            M,
+            scale * R[torch.from_numpy(rows)],
+            torch.from_numpy(train.labels[rows].toarray().astype(np.float32)),
+            rate=self.fine_tune_rate,
+            epochs=self.fine_tune_epochs,
+            batch=self.batch_size,
+            rng=rng,
+        )
+
+
+class EHTTN(HTTN):
+    """The mean of G = 30 HTTNs that share head and transfer and differ in the tail's draws."""
+
+    name = "EHTTN"
+    RECIPES = recipes({**OWN, "G": 30}, {**RELEASED, "S": 60})
+
+
+class Transfer:
+    """What turns a prototype into a classifier row: W, and head prototypes to attend to."""
+
+    def __init__(
+        self, W: torch.Tensor, P_head: torch.Tensor | None, divisor: float | None = None
+    ) -> None:
+        self.W = W
+        self.P_head = P_head
+        self.divisor = divisor
+
+    def rows(self, P: torch.Tensor) -> torch.Tensor:
+        """Classifier rows of labels with these prototypes (eqs. 9 to 11), float[labels, d]."""
+        return h2t.tail_rows(P, self.W, self.P_head, self.divisor)
+
+
+class ClassifierModel(Model):
+    """A trained extractor and one or more classifiers on its representations.
+
+    ``added`` are the names of the labels that came after training, in the order of their columns.
+    """
+
+    decision_threshold = 0.5
+
+    def __init__(
+        self,
+        network: DocumentNetwork,
+        classifiers: Sequence[torch.Tensor],
+        max_length: int,
+        *,
+        transfer: Transfer | None = None,
+        bias: torch.Tensor | float = 0.0,
+        t: int = 5,
+        added: Sequence[str] = (),
+        device: str = "cpu",
+        threads: int = 1,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.network = network
+        self.classifiers = list(classifiers)
+        self.max_length = max_length
+        self.transfer = transfer
+        self.bias = bias
+        self.t = t
+        self.added = list(added)
+        self.device = device
+        self.threads = threads
+        self.notes = list(notes)
+
+    def represent(self, tokens: Tokens | None) -> torch.Tensor:
+        """The representations of documents, float32[n, d]."""
+        assert tokens is not None
+        documents = Documents.of(tokens, self.max_length)
+        return representations(self.network, documents, self.device, self.threads)
+
+    def predict(self, inputs: Inputs, k: int) -> TopK:
+        """The k labels of the largest mean probability; scores are probabilities."""
+        R = self.network.scale.item() * self.represent(inputs.tokens)
+        scores = h2t.probabilities(R, self.classifiers, self.bias).numpy()
+        return TopK.from_dense(np.where(np.isnan(scores), -np.inf, scores), k)
+
+    def add_label(self, name: str, documents: Inputs, seed: int = 0) -> int:
+        """Take in a new label from a few documents that carry it; nothing is trained.
+
+        Its column, the index by which predictions name it, comes back.
+        """
+        if self.transfer is None:
+            raise ValueError("this model computes no classifiers from documents")
+        if not len(documents):
+            raise ValueError(f"label {name!r} needs at least one document")
+        if name in self.added:
+            raise ValueError(f"label {name!r} was added before, as {self._column(name)}")
+        R = self.represent(documents.tokens)
+        rng = np.random.default_rng([seed, len(self.added)])
+        for g, M in enumerate(self.classifiers):
+            drawn = rng.choice(len(R), min(self.t, len(R)), replace=False)
+            P = h2t.prototypes(R, [drawn], self.network.unit)
+            self.classifiers[g] = torch.cat([M, self.transfer.rows(P)])
+        self.added.append(name)
+        return self._column(name)
+
+    def _column(self, name: str) -> int:
+        return len(self.classifiers[0]) - len(self.added) + self.added.index(name)
+
+    def label_norms(self) -> np.ndarray:
+        """Norms of the rows of the mean classifier; NaN for labels without documents."""
+        return torch.stack(self.classifiers).mean(dim=0).norm(dim=1).numpy()
+
+    def save(self, folder: Path) -> None:
+        """The network, the classifiers and what turns documents into new ones."""
+        names = ("network", "classifiers", "transfer", "bias")
+        torch.save({name: getattr(self, name) for name in names}, folder / "model.pt")
+        facts = {"max_length": self.max_length, "t": self.t, "added": self.added}
+        (folder / "model.json").write_text(json.dumps({**facts, "notes": list(self.notes)}))
+
+    @classmethod
+    def load(cls, folder: Path) -> ClassifierModel:
+        """The model that :meth:`save` wrote, on the CPU."""
+        state = torch.load(folder / "model.pt", map_location="cpu", weights_only=False)
+        facts = json.loads((folder / "model.json").read_text())
+        return cls(**state, **facts)

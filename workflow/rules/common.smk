@@ -236,7 +236,10 @@ def get_shown_files(artefacts, paper):
                 caption=f"../report/{artefact.kind}.rst",
                 category=f"{artefact.kind.capitalize()}s",
                 subcategory=paper or "every run",
-                labels={"name": artefact.name, "about": artefact.caption or artefact.name},
+                labels={
+                    "name": artefact.name,
+                    "about": artefact.caption or artefact.name,
+                },
             )
             shown.append(marked)
     return shown

@@ -132,8 +132,6 @@ class Method(abc.ABC):
     name: ClassVar[str]
     needs: ClassVar[frozenset[str]] = frozenset({"bow"})
     """Which of bow, tokens, texts it must be given."""
-    resources: ClassVar[frozenset[str]] = frozenset()
-    """Names of the word vectors, tokenisers and encoders it must be given the paths of."""
     accepts: ClassVar[frozenset[str]] = frozenset()
     """The kinds of hooks that act on its training, see :mod:`methods.hooks`."""
     shardable: ClassVar[bool] = False
@@ -144,6 +142,14 @@ class Method(abc.ABC):
     """An optional package it needs."""
     extra: ClassVar[str] = ""
     """The extra of this project that installs the package."""
+
+    @property
+    def resources(self) -> frozenset[str]:
+        """Names of the word vectors, tokenisers and encoders it must be given the paths of.
+
+        They may follow from a parameter; a class that always needs the same sets an attribute.
+        """
+        return frozenset()
 
     @property
     def variant(self) -> str:

@@ -31,6 +31,12 @@ BASES: dict[str, str] = {
     "FastXML": "methods.trees.fastxml:FastXML",
     "PfastreXML": "methods.trees.fastxml:PfastreXML",
     "Embedding": "methods.embedding.embedding:Embedding",
+    "AttentionXML": "methods.text.attention_xml:AttentionXML",
+    "LaRoBERTa": "methods.text.laroberta:LaRoBERTa",
+    "LaMiniLM": "methods.text.laroberta:LaMiniLM",
+    "APLC-XLNet": "methods.text.aplc_xlnet:APLCXLNet",
+    "APLC-MiniLM": "methods.text.aplc_xlnet:APLCMiniLM",
+    "XML-CNN": "methods.text.xml_cnn:XMLCNN",
 }
 
 VARIANTS: dict[str, str] = {
@@ -39,6 +45,7 @@ VARIANTS: dict[str, str] = {
     "cb": "methods.variants.pw:ClassBalanced",
     "PW-cost": "methods.variants.pw:PWCostSensitive",
     "unbiased": "methods.variants.unbiased:Unbiased",
+    "unbiased-bce": "methods.variants.unbiased_bce:UnbiasedBCE",
     "RankNet": "methods.variants.ranknet:RankNet",
     "RankNet-chosen": "methods.variants.ranknet_chosen:RankNetChosen",
     "RankNet-simple": "methods.variants.ranknet:RankNetSimple",
@@ -50,6 +57,14 @@ VARIANTS: dict[str, str] = {
     "Spread-out": "methods.variants.label_geometry:SpreadOut",
     "Laplacian": "methods.variants.label_geometry:Laplacian",
     "Gravity": "methods.variants.label_geometry:Gravity",
+    "TailMix": "methods.variants.mixup:TailMix",
+    "TailMix-nosim": "methods.variants.mixup:TailMixNoSim",
+    "TailMix-nolpg": "methods.variants.mixup:TailMixNoLPG",
+    "TailMix-nosim-nolpg": "methods.variants.mixup:TailMixNoSimNoLPG",
+    "wordMix": "methods.variants.mixup:WordMix",
+    "hiddenMix": "methods.variants.mixup:HiddenMix",
+    "TMix": "methods.variants.mixup:TMix",
+    "SSMix": "methods.variants.mixup:SSMix",
 }
 
 ALIASES = {"Taug": "Taug-ds", "RankNet+Taug-ds": "RankNet+Taug"}

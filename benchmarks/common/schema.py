@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import difflib
+import math
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -12,9 +14,39 @@ from typing import Any
 import jsonschema
 import yaml
 
+SIZE_LIMIT = 1_000_000
+"""Entries of a document: aliases of YAML let a few lines stand for billions."""
+FAULT_LENGTH = 500
+
 
 class InvalidDocumentError(ValueError):
     """A file that does not follow its schema; the message has a line for each fault."""
+
+
+def _is_integer(_: Any, value: Any) -> bool:
+    # By JSON Schema 1.0 is an integer, but a seed of 1.0 is another path than one of 1.
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(_: Any, value: Any) -> bool:
+    return _is_integer(_, value) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _pattern(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
+    if not isinstance(instance, str):
+        return
+    # Python's $ also matches before a line end.
+    if not re.search(pattern, instance) or (pattern.endswith("$") and instance.endswith("\n")):
+        yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+_Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator,
+    {"pattern": _pattern},
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
+        {"integer": _is_integer, "number": _is_number}
+    ),
+)
 
 
 def validate(document: Any, schema: str | Path, source: str) -> Any:
@@ -23,10 +55,18 @@ def validate(document: Any, schema: str | Path, source: str) -> Any:
     ``source`` is what the user calls the document: a file's path, mostly.
     """
     rules = load_yaml(schema)
-    validator = jsonschema.Draft202012Validator(rules)
-    faults = sorted(validator.iter_errors(document), key=lambda e: [str(p) for p in e.path])
+    try:
+        size = _size(document, {})
+    except RecursionError:
+        raise InvalidDocumentError(f"{source} is not valid:\n  nested too deeply") from None
+    if size > SIZE_LIMIT:
+        raise InvalidDocumentError(
+            f"{source} is not valid:\n  it stands for more than {SIZE_LIMIT:,} entries, or holds "
+            "itself; write out what its aliases (*name) repeat"
+        )
+    faults = sorted(_Validator(rules).iter_errors(document), key=lambda e: [str(p) for p in e.path])
     if faults:
-        lines = "\n".join(f"  {_describe(fault)}" for fault in faults)
+        lines = "\n".join(f"  {_shortened(_describe(fault))}" for fault in faults)
         raise InvalidDocumentError(f"{source} is not valid:\n{lines}")
     return _with_defaults(copy.deepcopy(document), rules, rules)
 
@@ -36,6 +76,21 @@ def load_yaml(path: str | Path) -> Any:
     """The content of a YAML file, read once and by the fast parser; not to be changed in place."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return yaml.load(Path(path).read_text(encoding="utf-8"), Loader=loader)
+
+
+def _size(value: Any, known: dict[int, float]) -> float:
+    """How many entries a document has when its aliases are written out; inf if it holds itself."""
+    if not isinstance(value, dict | list | tuple):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = math.inf  # until it is known: met again only by a loop
+        inner = value.values() if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(_size(item, known) for item in inner)
+    return known[id(value)]
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= FAULT_LENGTH else f"{line[:FAULT_LENGTH]} ..."
 
 
 def _describe(fault: Any) -> str:
@@ -55,9 +110,12 @@ def _describe(fault: Any) -> str:
     if fault.validator == "type":
         wanted = fault.validator_value
         wanted = wanted if isinstance(wanted, str) else " or ".join(wanted)
+        if isinstance(fault.instance, float) and not math.isfinite(fault.instance):
+            wanted += " and finite"
         return f"{where}: {fault.instance!r} should be of type {wanted}"
-    if fault.validator in ("minimum", "exclusiveMinimum"):
-        relation = "at least" if fault.validator == "minimum" else "more than"
+    relations = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most"}
+    if fault.validator in relations:
+        relation = relations[fault.validator]
         return f"{where}: {fault.instance!r} should be {relation} {fault.validator_value}"
     if fault.validator == "required":
         missing = [key for key in fault.validator_value if key not in fault.instance]

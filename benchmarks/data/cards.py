@@ -11,6 +11,7 @@ import difflib
 import hashlib
 import importlib.util
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -181,6 +182,14 @@ def all_cards(user: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, 
     cards = dict(_own_cards())
     for name, document in (user or {}).items():
         cards[name] = user_card(name, document)
+    for name in user or {}:
+        embedding = cards[name].embedding
+        of = cards.get(embedding.of) if embedding is not None else None
+        if of is not None and of.embedding is not None:
+            itself = "itself" if of.name == name else f"{of.name}, which is made of vectors too"
+            raise InvalidDocumentError(
+                f"define.datasets.{name}.embed.of: {itself}; name a dataset that has texts"
+            )
     return cards
 
 
@@ -230,8 +239,29 @@ def _own_cards() -> dict[str, Card]:
     return cards
 
 
+def _check_patterns(checked: Mapping[str, Any], where: str) -> None:
+    """A regular expression that cannot be compiled is found before any text is read."""
+    several = [checked.get("options"), *(s.get("options") for s in checked.get("sources", []))]
+    for options in several:
+        tfidf = (options or {}).get("tfidf")
+        pattern = tfidf.get("token_pattern") if isinstance(tfidf, dict) else None
+        try:
+            groups = 0 if pattern is None else re.compile(pattern).groups
+        except (re.error, RecursionError, OverflowError) as error:
+            raise InvalidDocumentError(
+                f"{where} is not valid:\n  options.tfidf.token_pattern: {pattern!r} is no regular "
+                f"expression ({error})"
+            ) from error
+        if groups > 1:
+            raise InvalidDocumentError(
+                f"{where} is not valid:\n  options.tfidf.token_pattern: {pattern!r} has {groups} "
+                "groups; one at most can say what the token is"
+            )
+
+
 def _card(document: Mapping[str, Any], where: str) -> Card:
     checked = validate(dict(document), SCHEMA, where)
+    _check_patterns(checked, where)
     facts = {
         key: checked[key]
         for key in ("title", "homepage", "licence", "citation", "notes")

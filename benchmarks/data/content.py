@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from benchmarks.data.cards import Part
-from benchmarks.data.errors import DataError, FormatError
+from benchmarks.data.errors import DataError
 from benchmarks.data.split import Tokens
+from benchmarks.data.streams import text_lines
 
 
 @dataclass(frozen=True)
@@ -54,25 +52,9 @@ def find(root: Path, pattern: str) -> Path:
     raise DataError(f"there is no file {pattern!r} in {root}; correct the card.{listing}")
 
 
-def open_text(path: Path) -> Iterable[str]:
-    """The lines of a text file, plain or ``.gz``."""
-    opener: Callable[..., Any] = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8") as stream:
-        number = 0
-        try:
-            for number, line in enumerate(stream, 1):  # noqa: B007 - the error names the line
-                yield line
-        except UnicodeDecodeError as error:
-            raise FormatError(path, number + 1, f"not UTF-8 ({error})", "Convert it.") from error
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise FormatError(
-                path, None, f"the gzip stream is cut or damaged ({error})", "Fetch it again."
-            ) from error
-
-
 def lines(path: Path) -> list[str]:
     """All lines, without their ends."""
-    return [line.rstrip("\r\n") for line in open_text(path)]
+    return [line.rstrip("\r\n") for line in text_lines(path)]
 
 
 def matrix(rows: Sequence[Sequence[int]], width: int) -> sparse.csr_matrix:

@@ -47,10 +47,8 @@ def locate(card: Card) -> Path:
     assert card.encoder is not None
     folder = card.encoder.path()
     if folder is None or not (folder / "config.json").exists():
-        missing = "installed" if folder is None else f"in {folder}, which has no config.json"
-        raise UnavailableError(
-            f"the encoder {card.name} is not {missing}; get it by {card.encoder.install}"
-        )
+        missing = "not installed" if folder is None else f"{folder} has no config.json"
+        raise UnavailableError(f"weights not found, get them by {card.encoder.install} ({missing})")
     return folder
 
 

@@ -16,7 +16,9 @@ class FormatError(DataError):
         self.path = Path(path)
         self.line = line
         place = f"{path}" if line is None else f"{path}, line {line}"
-        super().__init__(f"{place}: {problem}. {remedy}")
+        said = f"{place}: {problem}. {remedy}"
+        # What is quoted may hold halves of surrogate pairs, which no terminal or file takes.
+        super().__init__(said.encode("utf-8", "backslashreplace").decode())
 
 
 class UnknownNameError(DataError, LookupError):

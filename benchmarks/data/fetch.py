@@ -11,11 +11,9 @@ second way to resume, retry and check.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import json
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -26,6 +24,8 @@ from gdown.exceptions import FileURLRetrievalError
 from tqdm import tqdm
 
 from benchmarks.common.atomic import write_json
+from benchmarks.common.digests import read_object
+from benchmarks.common.locks import exclusive
 from benchmarks.data import package_index
 from benchmarks.data.cards import RemoteFile
 from benchmarks.data.errors import UnavailableError
@@ -41,6 +41,8 @@ from benchmarks.data.web import (
 LOCK_FILE = "checksums.json"
 GDRIVE = "https://drive.usercontent.google.com/download?id={}&export=download&confirm=t"
 CHUNK = 1 << 20
+SIZE_LIMIT = 200 << 30
+"""Bytes of a download whose card does not know its size: no dataset is larger."""
 
 
 @dataclass(frozen=True)
@@ -176,12 +178,13 @@ def _feed(path: str | Path, *digests: hashlib._Hash) -> None:
 
 def _recorded(cache: Path) -> dict[str, dict[str, object]]:
     """Checksums by file name; what is damaged counts as not recorded, so it is written afresh."""
-    try:
-        known = json.loads((cache / LOCK_FILE).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return {}
-    entries = known.items() if isinstance(known, dict) else ()
-    return {name: e for name, e in entries if isinstance(e, dict) and "sha256" in e}
+    path = cache / LOCK_FILE
+    entries = (read_object(path) or {}) if path.exists() else {}
+    return {
+        name: entry
+        for name, entry in entries.items()
+        if isinstance(entry, dict) and isinstance(entry.get("sha256"), str)
+    }
 
 
 def _is_page(start: bytes, name: str) -> bool:
@@ -199,22 +202,21 @@ class _Download:
     on_drive: bool
     part: Path
     notes: Path
+    deadline: float
+    """The time, by the monotonic clock, at which it is given up."""
 
     def validator(self) -> str | None:
         """The server's tag of the version that the part belongs to."""
-        value = json.loads(self.notes.read_text(encoding="utf-8"))["validator"]
-        return None if value is None else str(value)
+        value = (read_object(self.notes) or {}).get("validator")
+        return value if isinstance(value, str) else None
 
     def note(self, validator: str | None) -> None:
         write_json(self.notes, {"url": self.shown, "validator": validator})
 
     def begin(self) -> None:
         """Start over unless the part was begun from this very address."""
-        try:
-            begun = json.loads(self.notes.read_text(encoding="utf-8"))["url"] == self.shown
-        except (FileNotFoundError, ValueError, KeyError, TypeError):  # none, or damaged
-            begun = False
-        if not begun:
+        notes = read_object(self.notes) if self.notes.exists() else None
+        if notes is None or notes.get("url") != self.shown:  # none, damaged, or of another place
             self.part.unlink(missing_ok=True)
             self.note(None)
 
@@ -225,7 +227,8 @@ def _download(place: Place, file: RemoteFile, cache: Path, patience: Patience) -
     on_drive = origin.startswith("gdrive:")
     url = GDRIVE.format(origin.removeprefix("gdrive:")) if on_drive else origin
     part = cache / f".{file.name}.part"
-    job = _Download(file, url, place.shown, on_drive, part, cache / f".{file.name}.part.json")
+    notes, deadline = cache / f".{file.name}.part.json", time.monotonic() + patience.total_s
+    job = _Download(file, url, place.shown, on_drive, part, notes, deadline)
     job.begin()
     try:
         patiently(lambda client: _transfer(client, job), patience, place.options)
@@ -306,18 +309,15 @@ def _save(response: httpx.Response, job: _Download, have: int) -> None:
             have += len(chunk)
             if size is not None and have > size:
                 raise SourceError(f"the server sends more than the {size:,} bytes expected")
+            if have > SIZE_LIMIT:
+                job.part.unlink()
+                raise SourceError(f"the server sends more than {SIZE_LIMIT:,} bytes")
+            if time.monotonic() > job.deadline:
+                raise SourceError(f"not finished in the time allowed, after {have:,} bytes")
             out.write(chunk)
             bar.update(len(chunk))
     if total is not None and have != total:
         raise TryAgainError(f"the connection closed after {have:,} of {total:,} bytes")
-
-
-@contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """One process at a time; the lock goes with the process."""
-    with path.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
 
 
 def _advice(file: RemoteFile, cache: Path, mirror: str | None, failures: list[str]) -> str:

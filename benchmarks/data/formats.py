@@ -6,7 +6,6 @@ A reader gets the folder of unpacked files and the source's description, and ret
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from benchmarks.data.content import Content, Parts, bow, find, lines, one_path
 from benchmarks.data.errors import DataError, FormatError
 from benchmarks.data.matrices import check_content, load_sparse, positives
 from benchmarks.data.special_formats import read_rcv1, read_token_arrays
+from benchmarks.data.streams import read_json
 from benchmarks.data.text_formats import documents, read_jsonl, read_lines
 from benchmarks.data.xc import read_xc
 
@@ -83,11 +83,16 @@ def _with_aligned_texts(name: str, part: Parts, options: Mapping[str, Any], root
         raise DataError(f"{path} has {len(found)} texts for {part.labels.shape[0]} rows")
     for row, (line, _, labels) in enumerate(found):
         start, end = part.labels.indptr[row : row + 2]
-        if sorted(map(int, labels)) != part.labels.indices[start:end].tolist():
+        try:
+            numbers = sorted(map(int, labels))
+        except ValueError:  # a name
+            numbers = []
+        if len(numbers) != len(labels) or numbers != part.labels.indices[start:end].tolist():
+            shown = ", ".join(labels)[:200]
             raise FormatError(
                 path,
                 line,
-                f"labels {sorted(map(int, labels))} are not those of row {row} of the features",
+                f"labels [{shown}] are not those of row {row} of the features",
                 "Texts and features must be of the same documents in the same order.",
             )
     return replace(part, texts=[text for _, text, _ in found])
@@ -121,7 +126,9 @@ def _label_names(path: Path, content: Content) -> list[str]:
     """Readable names by column, from a list by column or a JSON object by label."""
     width = content.splits["train"].labels.shape[1]
     if path.suffix == ".json":
-        concepts = json.loads(path.read_text(encoding="utf-8"))
+        concepts = read_json(path)
+        if not isinstance(concepts, dict):
+            raise DataError(f"{path}: no JSON object of names by label")
         keys = content.label_names or [str(i) for i in range(width)]
         entries = [concepts.get(key, key) for key in keys]
         return [

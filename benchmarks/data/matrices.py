@@ -12,6 +12,7 @@ from scipy import sparse
 
 from benchmarks.data.content import Content, Parts
 from benchmarks.data.errors import DataError
+from benchmarks.data.streams import check_file
 
 COLUMN_LIMITS = {"labels": 50_000_000, "features": 2**31 - 1}
 """Far above any dataset; a number beyond is a damaged header, and arrays of that length follow."""
@@ -30,6 +31,7 @@ _DAMAGED = (
 
 def load_array(path: Path, mmap_mode: Literal["r"] | None = None) -> np.ndarray:
     """A two-dimensional array of numbers in a ``.npy`` file."""
+    check_file(path)
     try:
         array = np.load(path, mmap_mode=mmap_mode)
     except _DAMAGED as error:
@@ -45,6 +47,7 @@ def load_array(path: Path, mmap_mode: Literal["r"] | None = None) -> np.ndarray:
 
 def load_sparse(path: Path) -> sparse.csr_matrix:
     """The float32 matrix of a file that ``scipy.sparse.save_npz`` wrote, without stored zeros."""
+    check_file(path)
     try:
         archive = np.load(path)
         if isinstance(archive, np.ndarray):

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from benchmarks.common.atomic import atomic_folder, write_json, write_text
+from benchmarks.common.atomic import atomic_folder, temporary_folder, write_text
+from benchmarks.common.digests import DamagedError
+from benchmarks.common.locks import exclusive
 from benchmarks.data import facts, formats, vectors
 from benchmarks.data.cards import (
     DEFAULT_TFIDF,
@@ -31,22 +32,23 @@ from benchmarks.data.cards import (
 from benchmarks.data.content import find
 from benchmarks.data.embed import embedded, forget, locate
 from benchmarks.data.errors import DataError, UnavailableError
-from benchmarks.data.fetch import Fetched, Patience, exclusive, fetch, git_blob, record
+from benchmarks.data.fetch import Fetched, Patience, fetch, git_blob, record
 from benchmarks.data.prepared import (
-    FORMAT,
     SPLITS,
     open_prepared,
     read_meta,
     write,
+    write_meta,
     write_unavailable,
 )
 from benchmarks.data.split import Inputs, Split
 from benchmarks.data.text import tokenise
 from benchmarks.data.unpack import unpack
+from benchmarks.data.verify import check_sizes
 
 MIRROR_VARIABLE = "TAILTABLES_MIRROR"
 DATA_FOLDER = Path("results/data")
-VERSION = 1
+VERSION = 2
 """Raise it when the same card would give other arrays or facts: all is then prepared again."""
 
 
@@ -117,9 +119,11 @@ def _is_ready(folder: Path, prepared_from: str) -> bool:
     if not (folder / "meta.json").exists():
         return False
     try:
-        return bool(read_meta(folder).get("prepared_from") == prepared_from)
-    except ValueError:  # another format, or no JSON: made again
+        meta = read_meta(folder)
+        check_sizes(folder, meta)
+    except DamagedError:  # or of another version: made again
         return False
+    return bool(meta.get("prepared_from") == prepared_from)
 
 
 def prepare(
@@ -205,11 +209,12 @@ def _prepare_from(
     fetched = [(file, fetch(file, cache, mirror, patience)) for file in source.files]
     if not source.files:
         return _write(source, card, folder, Path.cwd(), fetched)
-    with tempfile.TemporaryDirectory(prefix=".unpack-", dir=cache) as temporary:
-        root = Path(temporary)
+    with temporary_folder(cache, "unpack") as root:
         try:
             for file, found in fetched:
                 unpack(found.path, root, members=file.members or None)
+            if "parts" in source.options:
+                root = _joined(root, source.options["parts"])
             _verify(source, root)
             meta = _write(source, card, folder, root, fetched)
         except DataError:
@@ -218,6 +223,22 @@ def _prepare_from(
     for file, found in fetched:
         record(file, found, cache)
     return meta
+
+
+def _joined(root: Path, pattern: str) -> Path:
+    """A folder with what is in an archive that came in pieces, ``name.zip.001`` and so on."""
+    pieces = sorted(root.glob(pattern), key=lambda path: path.name)
+    if not pieces:
+        raise DataError(f"nothing in the download is named {pattern}")
+    archive = root / pieces[0].stem
+    with archive.open("xb") as whole:
+        for piece in pieces:
+            with piece.open("rb") as part:
+                shutil.copyfileobj(part, whole)
+            piece.unlink()  # a model is large: never held twice
+    unpack(archive, root / "joined")
+    archive.unlink()
+    return root / "joined"
 
 
 def _set_aside(fetched: list[tuple[RemoteFile, Fetched]], cache: Path) -> None:
@@ -255,9 +276,9 @@ def _write(
         read = vectors.read_glove if source.format == "glove-text" else vectors.read_npy
         words, values = read(source.options, root)
         _insist(card, {"n_words": len(words), "dimensions": values.shape[1]}, wanted)
-        meta = vectors.write_vectors(folder, words, values, {"format": FORMAT, **about})
-    elif card.kind == "files":
-        meta = _write_files(source, card, folder, root, {"format": FORMAT, **about}, wanted)
+        meta = vectors.write_vectors(folder, words, values, about)
+    elif card.kind in ("files", "encoder"):
+        meta = _write_files(source, card, folder, root, about, wanted)
     else:
         about |= {"A": card.A, "B": card.B}
         train, test, extra, files = _splits(source, root)
@@ -294,14 +315,18 @@ def _embed(card: Card, embedding: Embedding, texts: Path, folder: Path) -> None:
 def _write_encoder(card: Card, folder: Path) -> dict[str, Any]:
     """Leave a ``meta.json`` that says where the encoder's files are, its width checked."""
     files = locate(card)
-    config = json.loads((files / "config.json").read_text(encoding="utf-8"))
-    found = {"dimensions": config.get("hidden_size")}
+    found = {"dimensions": _width(files / "config.json")}
     _insist(card, found, card.counts)
-    about = {"format": FORMAT, "name": card.name, "kind": card.kind, **card.facts, **found}
-    meta = {**about, "folder": str(files.absolute()), "prepared_from": f"{VERSION} {card.digest()}"}
+    about = {"name": card.name, "kind": card.kind, **card.facts, **found}
+    where = {"folder": str(files.absolute()), "prepared_from": f"{VERSION} {card.digest()}"}
     with atomic_folder(folder) as temporary:
-        write_json(temporary / "meta.json", meta)
-    return meta
+        return write_meta(temporary, {**about, **where})
+
+
+def _width(config: Path) -> int | None:
+    """The size of an encoder's hidden states; XLNet has a name of its own for it."""
+    known = json.loads(config.read_text(encoding="utf-8"))
+    return known.get("hidden_size") or known.get("d_model")
 
 
 def _insist(card: Card, found: Mapping[str, Any], wanted: Mapping[str, int]) -> None:
@@ -321,18 +346,18 @@ def _write_files(
     about: Mapping[str, Any],
     wanted: Mapping[str, int],
 ) -> dict[str, Any]:
+    # The archive's top folder is left out: the dataset's name stands for it.
+    tops = list(root.iterdir())
+    start = tops[0] if len(tops) == 1 and tops[0].is_dir() else root
     found: dict[str, Any] = {}
     if "n_entries" in wanted:
         found["n_entries"] = vectors.count_entries(find(root, source.options["vocabulary"]))
+    if card.kind == "encoder":
+        found["dimensions"] = _width(find(start, "config.json"))
     _insist(card, found, wanted)
-    meta = {**about, **found}
     with atomic_folder(folder) as temporary:
-        # The archive's top folder is left out: the dataset's name stands for it.
-        tops = list(root.iterdir())
-        start = tops[0] if len(tops) == 1 and tops[0].is_dir() else root
         shutil.copytree(start, temporary, dirs_exist_ok=True)
-        write_json(temporary / "meta.json", meta)
-    return meta
+        return write_meta(temporary, {**about, **found})
 
 
 def _splits(source: Source, root: Path) -> tuple[Split, Split, dict[str, Split], dict[str, str]]:
@@ -380,7 +405,7 @@ def _tfidf(texts: list[list[str]], settings: Mapping[str, Any]) -> list[sparse.c
 def _made_with(code: str | None, folder: Path) -> Iterator[None]:
     """Remove a folder that other code made; write a note of the code beside a new one."""
     note = folder / "code.txt"
-    if code is not None and note.exists() and note.read_text(encoding="utf-8") != code:
+    if code is not None and note.exists() and note.read_bytes() != code.encode():
         shutil.rmtree(folder)
     yield
     if code is not None and not note.exists():

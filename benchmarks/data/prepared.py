@@ -3,13 +3,13 @@
 Opening costs milliseconds whatever the size, and processes on one machine share the pages.
 Layout: ``{split}.{bow,labels,complete}.{indptr,indices,data}.npy`` (label matrices have no data:
 every entry is 1), ``{split}.tokens.{indptr,ids}.npy`` with ``vocabulary.txt``,
-``{split}.texts.{offsets,utf8}.npy``.
+``{split}.texts.{offsets,utf8}.npy``. ``meta.json`` holds the size and digest of each file, and a
+digest of itself.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -20,8 +20,17 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.common.atomic import atomic_folder, write_json
+from benchmarks.common.digests import (
+    DIGEST,
+    DamagedError,
+    inventory,
+    is_intact,
+    read_object,
+    signed,
+)
 from benchmarks.data.errors import UnavailableError
 from benchmarks.data.split import Inputs, Split, Tokens
+from benchmarks.data.verify import remedy, verify
 
 FORMAT = 1
 SPLITS = ("train", "test")
@@ -111,7 +120,6 @@ def write(
             (temporary / name).write_text(text, encoding="utf-8")
         bow = train.inputs.bow
         facts = {
-            "format": FORMAT,
             **meta,
             "n_train": len(train),
             "n_test": len(test),
@@ -121,38 +129,39 @@ def write(
             "inputs": sorted(train.inputs.kinds),
             "checksum": digest.hexdigest(),
         }
-        write_json(temporary / "meta.json", facts)
+        write_meta(temporary, facts)
 
 
-def read_meta(folder: str | Path) -> dict[str, Any]:
-    """The ``meta.json`` of a prepared folder."""
-    path = Path(folder) / "meta.json"
-    if not path.exists():
-        raise FileNotFoundError(f"{folder} is not a prepared dataset: it has no meta.json")
-    meta = _document(path)
-    if meta is None or meta.get("format") != FORMAT:
-        found = "no JSON object" if meta is None else f"format {meta.get('format')!r}"
-        raise ValueError(
-            f"{path}: {found}, this version reads format {FORMAT}; "
-            f"delete {folder} to have it prepared again"
-        )
+def write_meta(folder: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the ``meta.json`` of a folder whose other files are all there; returns it."""
+    arrays = {name: found for name, found in inventory(folder).items() if name != "meta.json"}
+    meta = signed({"format": FORMAT, **facts, "arrays": arrays})
+    write_json(folder / "meta.json", meta)
     return meta
 
 
-def _document(path: Path) -> dict[str, Any] | None:
-    """The JSON object in a file; None where it is damaged."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):  # no UTF-8, no JSON, or nested without end
-        return None
-    return found if isinstance(found, dict) else None
+def read_meta(folder: str | Path) -> dict[str, Any]:
+    """The ``meta.json`` of a prepared folder; :class:`DamagedError` if it is not as written."""
+    folder = Path(folder)
+    path = folder / "meta.json"
+    if not path.exists():
+        raise FileNotFoundError(f"{folder} is not a prepared dataset: it has no meta.json")
+    meta = read_object(path)
+    if meta is None:
+        raise DamagedError(path, "no JSON object", remedy(folder))
+    if meta.get("format") != FORMAT or DIGEST not in meta:
+        problem = "written by another version, or damaged"
+        raise DamagedError(path, problem, remedy(folder))
+    if not is_intact(meta):
+        problem = "its content is not what was written (its own digest differs)"
+        raise DamagedError(path, problem, remedy(folder))
+    return meta
 
 
 def write_unavailable(folder: str | Path, name: str, reason: str) -> None:
     """Record in a dataset's folder that it is unavailable, and why."""
     with atomic_folder(folder) as temporary:
-        facts = {"format": FORMAT, "name": name, "unavailable": reason, "checksum": "none"}
-        write_json(temporary / "meta.json", facts)
+        write_meta(temporary, {"name": name, "unavailable": reason, "checksum": "none"})
 
 
 def forget_unavailable(root: str | Path) -> None:
@@ -162,19 +171,23 @@ def forget_unavailable(root: str | Path) -> None:
     dataset prepares it again.
     """
     for path in filter(Path.is_file, Path(root).glob("*/meta.json")):
-        meta = _document(path)
-        if meta is None:
+        meta = read_object(path)
+        if meta is None or not is_intact(meta):
             path.unlink()
         elif meta.get("unavailable"):
             shutil.rmtree(path.parent)
 
 
 def open_prepared(folder: str | Path) -> tuple[Split, Split]:
-    """Train and test of a prepared folder, memory-mapped read-only."""
+    """Train and test of a prepared folder, memory-mapped read-only.
+
+    Raises :class:`DamagedError` if a file is not what was prepared.
+    """
     folder = Path(folder)
     meta = read_meta(folder)
     if "unavailable" in meta:
         raise UnavailableError(meta["unavailable"])
+    verify(folder, meta)
     vocabulary = _vocabulary(folder, meta)
     train, test = (_open_split(folder, name, meta, vocabulary) for name in SPLITS)
     return train, test
@@ -186,6 +199,7 @@ def open_extra(folder: str | Path, name: str) -> Split:
     meta = read_meta(folder)
     if f"n_{name}" not in meta or name in ("features", "labels"):
         raise KeyError(f"{folder} has no split {name!r}")
+    verify(folder, meta)
     return _open_split(folder, name, meta, _vocabulary(folder, meta))
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.data.cards import Part
-from benchmarks.data.content import Content, Parts, bow, find, matrix, open_text, some_paths
+from benchmarks.data.content import Content, Parts, bow, find, matrix, some_paths
 from benchmarks.data.errors import DataError, FormatError
 from benchmarks.data.matrices import load_array, positives
 from benchmarks.data.split import Tokens
+from benchmarks.data.streams import text_lines
 from benchmarks.data.xc import read_xc
 
 
@@ -23,8 +24,8 @@ def read_token_arrays(parts: Mapping[str, Part], options: Mapping[str, Any], roo
     Ids index the rows of a text file of word vectors; 0 is padding.
     """
     vocabulary = ["<PAD>", "<UNK>"]
-    with find(root, options["vocabulary"]).open(encoding="utf-8") as stream:
-        vocabulary += [line.split(" ", 1)[0] for line in stream if line.strip()]
+    words = text_lines(find(root, options["vocabulary"]))
+    vocabulary += [line.split(" ", 1)[0] for line in words if line.strip()]
     splits = {}
     for name, part in parts.items():
         if not isinstance(part, dict) or not {"tokens", "labels"} <= set(part):
@@ -44,7 +45,7 @@ def read_rcv1(parts: Mapping[str, Part], options: Mapping[str, Any], root: Path)
     """LYRL2004 vectors (``document  feature:value ...``) and topics (``topic document 1``)."""
     topics: dict[int, list[str]] = {}
     path = find(root, options["topics"])
-    for number, line in enumerate(open_text(path), 1):
+    for number, line in enumerate(text_lines(path), 1):
         fields = line.split()
         if len(fields) != 3 or not fields[1].isdigit():
             raise FormatError(path, number, f"not 'topic document 1': {line!r}", "Fetch it again.")

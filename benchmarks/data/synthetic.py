@@ -4,6 +4,10 @@ Each document first gets its *complete* labels, from topics that make labels co-
 Zipf-Mandelbrot prior that makes most of them rare; its words come from those labels, from the
 topics and from a Zipfian background. Then labels go missing by the propensity model (PW eq. 3).
 Both label matrices are kept, so that what propensity-scored metrics estimate can be looked up.
+
+The text corpora reward reading: words of labels that a document does *not* carry stand in it, too,
+each right behind a word that negates it. A model that sees the order of words can leave them out;
+a bag of words, which the text corpora come with for comparison, cannot.
 """
 
 from __future__ import annotations
@@ -20,6 +24,8 @@ from benchmarks.data.split import Inputs, Split, Tokens
 from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
 
 PADDING, UNKNOWN = 0, 1
+OF_BACKGROUND, OF_TOPIC = -1, -2
+"""What a word comes from if not from a label."""
 
 
 @dataclass(frozen=True)
@@ -45,28 +51,33 @@ ZIPF_EXPONENT, ZIPF_OFFSET = 1.15, 4.0
 TOPIC_LOG_BOOST = 3.0
 WORDS_PER_LABEL, WORDS_PER_TOPIC = 6, 25
 SHARE_LABEL_WORDS, SHARE_TOPIC_WORDS = 0.30, 0.20  # the rest is background
+NEGATORS = 3  # the commonest words of the text corpora negate the word behind them
+SHARE_NEGATED = 0.18  # of a text's words; as many negators stand before them
 
 
 def generate(name: str) -> tuple[Split, Split]:
     """Train and test of ``demo-bow``, ``demo-text``, ``tiny-bow`` or ``tiny-text``.
 
-    The ``bow`` and ``text`` versions hold the same documents and labels.
+    The ``bow`` and ``text`` versions have the same labels, and the same words of those labels.
     """
     if name not in NAMES:
         raise ValueError(f"no synthetic corpus {name!r}; there are {', '.join(NAMES)}")
     corpus, _, kind = name.partition("-")
     shape = CORPORA[corpus]
-    complete, labels, tokens = _documents(corpus)
-    train_rows = np.arange(shape.n_train)
-    test_rows = np.arange(shape.n_train, shape.n_train + shape.n_test)
+    complete, labels, topics, tokens, origin = _documents(corpus)
+    if kind == "text":
+        tokens = _with_negated(tokens, origin, complete, topics, _stream(f"{corpus} negated"))
+    bow = _tfidf(tokens, shape)
+    rows = np.arange(shape.n_train), np.arange(shape.n_train, shape.n_train + shape.n_test)
     if kind == "bow":
-        bow = _tfidf(tokens, shape)
-        train_inputs, test_inputs = (Inputs(bow=bow[rows]) for rows in (train_rows, test_rows))
+        train_inputs, test_inputs = (Inputs(bow=bow[some]) for some in rows)
     else:
+        parts = [tokens.take(some) for some in rows]
         train_inputs, test_inputs = (
-            Inputs(tokens=part, texts=_texts(part))
-            for part in (tokens.take(train_rows), tokens.take(test_rows))
+            Inputs(bow=bow[some], tokens=part, texts=_texts(part))
+            for some, part in zip(rows, parts, strict=True)
         )
+    train_rows, test_rows = rows
     meta: dict[str, Any] = {
         "name": name,
         "A": DEFAULT_A,
@@ -75,7 +86,7 @@ def generate(name: str) -> tuple[Split, Split]:
         "licence": "none needed: generated",
         "n_train": shape.n_train,
         "n_test": shape.n_test,
-        "n_features": shape.n_words if kind == "bow" else None,
+        "n_features": shape.n_words,
         "n_labels": shape.n_labels,
         "inputs": sorted(train_inputs.kinds),
     }
@@ -85,15 +96,22 @@ def generate(name: str) -> tuple[Split, Split]:
     )
 
 
+def _stream(name: str) -> np.random.Generator:
+    digest = hashlib.sha256(f"tailtables {name}".encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "little"))
+
+
 @lru_cache(maxsize=len(CORPORA))
-def _documents(corpus: str) -> tuple[sparse.csr_matrix, sparse.csr_matrix, Tokens]:
+def _documents(
+    corpus: str,
+) -> tuple[sparse.csr_matrix, sparse.csr_matrix, np.ndarray, Tokens, np.ndarray]:
+    """Complete and observed labels, topics, words, and the label that each word is from."""
     shape = CORPORA[corpus]
-    seed = int.from_bytes(hashlib.sha256(f"tailtables {corpus}".encode()).digest()[:8], "little")
-    rng = np.random.default_rng(seed)
+    rng = _stream(corpus)
     topic_of_label = rng.integers(shape.n_topics, size=shape.n_labels)
     complete, topics = _complete_labels(shape, topic_of_label, rng)
     labels = _hide(complete, shape.n_train, rng)
-    return complete, labels, _tokens(shape, complete, topics, rng)
+    return complete, labels, topics, *_tokens(shape, complete, topics, rng)
 
 
 def _complete_labels(
@@ -132,7 +150,7 @@ def _hide(complete: sparse.csr_matrix, n_train: int, rng: np.random.Generator) -
 
 def _tokens(
     shape: Corpus, complete: sparse.csr_matrix, topics: np.ndarray, rng: np.random.Generator
-) -> Tokens:
+) -> tuple[Tokens, np.ndarray]:
     n = len(topics)
     words = np.arange(2, shape.n_words)  # 0 is padding, 1 the unknown word
     zipf = 1.0 / (np.arange(len(words)) + 2.7)
@@ -158,7 +176,43 @@ def _tokens(
     ids[by_label] = label_words[label, rng.integers(WORDS_PER_LABEL, size=len(label))]
     topic = topics[row[by_topic], rng.integers(2, size=int(by_topic.sum()))]
     ids[by_topic] = topic_words[topic, rng.integers(WORDS_PER_TOPIC, size=len(topic))]
-    return Tokens(indptr.astype(np.int64), ids.astype(np.int32), _vocabulary(shape.n_words))
+    origin = np.full(total, OF_BACKGROUND)
+    origin[by_label], origin[by_topic] = label, OF_TOPIC
+    tokens = Tokens(indptr.astype(np.int64), ids.astype(np.int32), _vocabulary(shape.n_words))
+    return tokens, origin
+
+
+def _with_negated(
+    tokens: Tokens,
+    origin: np.ndarray,
+    complete: sparse.csr_matrix,
+    topics: np.ndarray,
+    rng: np.random.Generator,
+) -> Tokens:
+    """The documents with negated words of labels they do not carry, in place of background.
+
+    The words are those of another document of the same first topic, so that they are likely ones.
+    """
+    negators = np.arange(2, 2 + NEGATORS)
+    same_topic = [np.flatnonzero(topics[:, 0] == t) for t in range(topics.max() + 1)]
+    rows = []
+    for i, words in enumerate(tokens):
+        own = slice(tokens.indptr[i], tokens.indptr[i + 1])
+        other = rng.choice(same_topic[topics[i, 0]])
+        there = slice(tokens.indptr[other], tokens.indptr[other + 1])
+        carried = complete.indices[complete.indptr[i] : complete.indptr[i + 1]]
+        foreign = (origin[there] >= 0) & ~np.isin(origin[there], carried)
+        wanted = min(int(SHARE_NEGATED * len(words)), int(foreign.sum()))
+        negated = rng.choice(tokens.ids[there][foreign], wanted, replace=False)
+        background = rng.permutation(np.flatnonzero(origin[own] == OF_BACKGROUND))
+        kept = np.delete(words, background[: 2 * wanted])
+        # A negator elsewhere would stand before a word by chance: there, the next common word.
+        kept = np.where(np.isin(kept, negators), kept + NEGATORS, kept)
+        pairs = np.stack([rng.choice(negators, wanted), negated], axis=1)
+        gaps = np.sort(rng.integers(len(kept) + 1, size=wanted))
+        rows.append(np.insert(kept, np.repeat(gaps, 2), pairs.ravel()))
+    indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+    return Tokens(indptr, np.concatenate(rows).astype(np.int32), tokens.vocabulary)
 
 
 def _vocabulary(size: int) -> list[str]:

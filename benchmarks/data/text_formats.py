@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.data.cards import Part
-from benchmarks.data.content import Content, Parts, find, lines, matrix, open_text, some_paths
+from benchmarks.data.content import Content, Parts, find, lines, matrix, some_paths
 from benchmarks.data.errors import DataError, FormatError
 from benchmarks.data.matrices import COLUMN_LIMITS
+from benchmarks.data.streams import read_text, text_lines
+
+REMEDY = 'Write one JSON object on each line: {"text": "...", "labels": ["..."]}.'
 
 
 def read_jsonl(parts: Mapping[str, Part], options: Mapping[str, Any], root: Path) -> Content:
@@ -61,8 +64,19 @@ def documents(
                 file, line, f"{label_field} is not a list of names or numbers", "Write a list."
             )
         if where is None or all(document.get(key) == value for key, value in where.items()):
-            text = "\n".join(_plain_text(document[key]) for key in text_fields)
-            yield line, text, list(dict.fromkeys(map(str, labels)))
+            try:
+                text = "\n".join(_plain_text(document[key]) for key in text_fields)
+                names = list(dict.fromkeys(map(str, labels)))
+                "".join([text, *names]).encode("utf-8")
+            except UnicodeEncodeError as error:
+                problem = (
+                    f"half of a surrogate pair ({error.object[error.start]!a}) is no character"
+                )
+                remedy = "Write the text as UTF-8, or both halves of the pair."
+                raise FormatError(file, line, problem, remedy) from error
+            except (ValueError, RecursionError) as error:  # digits without end, lists in lists
+                raise FormatError(file, line, f"no text or labels ({error})", REMEDY) from error
+            yield line, text, names
 
 
 def _json_documents(path: Path) -> Iterable[tuple[Path, int, Any]]:
@@ -71,9 +85,9 @@ def _json_documents(path: Path) -> Iterable[tuple[Path, int, Any]]:
         raise DataError(f"{path} holds no .json files")
     for file in files:
         if path.is_dir():
-            content: Iterable[str] = [file.read_text(encoding="utf-8")]
+            content: Iterable[str] = [read_text(file)]
         else:
-            content = open_text(file)
+            content = text_lines(file)
         empty = True
         for number, line in enumerate(content, 1):
             if not line.strip():

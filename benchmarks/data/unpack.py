@@ -35,7 +35,7 @@ def unpack(
     limit: int = SIZE_LIMIT,
     members: Collection[str] | None = None,
 ) -> None:
-    """Unpack zip, tar (plain, gz, xz, bz2) or gz into a folder; other files are copied there.
+    """Unpack zip, wheel, tar (plain, gz, xz, bz2) or gz into a folder; others are copied there.
 
     ``limit`` bounds the bytes written; of a zip or tar only ``members`` are written, if given,
     and each must be there. Raises :class:`UnpackError` and leaves what it wrote to the caller,
@@ -47,7 +47,7 @@ def unpack(
     try:
         if archive.stat().st_size == 0:
             raise EOFError("it is empty")
-        if archive.name.endswith(".zip"):
+        if archive.name.endswith((".zip", ".whl")):
             _unzip(archive, target)
         elif archive.name.endswith(_TAR):
             _untar(archive, target)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.common.atomic import atomic_folder, write_json
+from benchmarks.common.atomic import atomic_folder
 from benchmarks.data.content import find
 from benchmarks.data.errors import DataError, FormatError
 from benchmarks.data.matrices import load_array
+from benchmarks.data.prepared import read_meta, write_meta
+from benchmarks.data.streams import read_json, read_text, text_lines
+from benchmarks.data.verify import verify
 
 VECTORS, WORDS = "vectors.npy", "vocabulary.txt"
 
@@ -22,6 +24,7 @@ def open_vectors(folder: str | Path) -> tuple[list[str], np.ndarray]:
     folder = Path(folder)
     if not (folder / "meta.json").exists():
         raise FileNotFoundError(f"{folder} holds no prepared word vectors: it has no meta.json")
+    verify(folder, read_meta(folder))
     words = (folder / WORDS).read_text(encoding="utf-8").split("\n")
     return words, np.load(folder / VECTORS, mmap_mode="r")
 
@@ -34,14 +37,13 @@ def write_vectors(
     with atomic_folder(folder) as temporary:
         np.save(temporary / VECTORS, vectors)
         (temporary / WORDS).write_text("\n".join(words), encoding="utf-8")
-        write_json(temporary / "meta.json", facts)
-    return facts
+        return write_meta(temporary, facts)
 
 
 def read_npy(options: Mapping[str, Any], root: Path) -> tuple[list[str], np.ndarray]:
     """Vectors in a ``.npy`` file and words in a text file, line by line."""
     vectors = load_array(find(root, options["vectors"]), mmap_mode="r")
-    words = find(root, options["vocabulary"]).read_text(encoding="utf-8").split("\n")
+    words = read_text(find(root, options["vocabulary"])).split("\n")
     if words and not words[-1]:
         words.pop()
     if len(words) != len(vectors):
@@ -54,29 +56,34 @@ def read_npy(options: Mapping[str, Any], root: Path) -> tuple[list[str], np.ndar
 def read_glove(options: Mapping[str, Any], root: Path) -> tuple[list[str], np.ndarray]:
     """GloVe's text form, ``word v1 v2 ...``; words may hold spaces, numbers may not."""
     path = find(root, options["vectors"])
-    with path.open(encoding="utf-8") as stream:
-        first = stream.readline().rstrip("\n").split(" ")
-        dimensions = len(first) - 1
-        rows = 1 + sum(1 for _ in stream)
+    stream = text_lines(path)
+    dimensions = len(next(stream, "").rstrip("\n").split(" ")) - 1
+    if dimensions < 1:
+        raise FormatError(path, 1, "no word followed by numbers", "Fetch it again.")
+    rows = 1 + sum(1 for _ in stream)
     words: list[str] = []
     vectors = np.empty((rows, dimensions), np.float32)
     seen: set[str] = set()
     kept = 0
-    with path.open(encoding="utf-8") as stream:
-        for number, line in enumerate(stream, 1):
-            fields = line.rstrip("\n").rsplit(" ", dimensions)
-            if len(fields) != dimensions + 1:
-                raise FormatError(path, number, f"no {dimensions} numbers", "Fetch it again.")
-            if fields[0] in seen:
-                continue  # 840B repeats a few words; the first is the more frequent
-            seen.add(fields[0])
-            words.append(fields[0])
+    for number, line in enumerate(text_lines(path), 1):
+        fields = line.rstrip("\n").rsplit(" ", dimensions)
+        if len(fields) != dimensions + 1:
+            raise FormatError(path, number, f"no {dimensions} numbers", "Fetch it again.")
+        if fields[0] in seen:
+            continue  # 840B repeats a few words; the first is the more frequent
+        try:
             vectors[kept] = np.array(fields[1:], np.float32)
-            kept += 1
+        except ValueError as error:
+            raise FormatError(
+                path, number, f"no {dimensions} numbers", "Fetch it again."
+            ) from error
+        seen.add(fields[0])
+        words.append(fields[0])
+        kept += 1
     return words, vectors[:kept]
 
 
 def count_entries(path: Path) -> int:
     """Entries of a JSON object, such as a tokenizer's vocabulary."""
-    entries: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    entries: dict[str, Any] = read_json(path)
     return len(entries)

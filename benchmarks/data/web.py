@@ -25,6 +25,8 @@ class Patience:
     first_wait_s: float = 0.5
     connect_s: float = 5.0
     read_s: float = 30.0
+    total_s: float = 12 * 3600.0
+    """Of one origin, all attempts together: a server that sends a byte a minute is given up."""
 
     def waits(self) -> Iterator[float]:
         """Seconds before each further attempt, doubling, with jitter against stampedes."""
@@ -59,6 +61,7 @@ def patiently(
     """What the first good attempt returns; :class:`SourceError` after as many as allowed."""
     timeout = httpx.Timeout(patience.read_s, connect=patience.connect_s)
     waits = patience.waits()
+    deadline = time.monotonic() + patience.total_s
     with httpx.Client(timeout=timeout, follow_redirects=True, **options) as client:
         while True:
             try:
@@ -67,7 +70,7 @@ def patiently(
                 raise SourceError(str(error)) from error
             except (TryAgainError, httpx.RequestError) as error:
                 wait = next(waits, None)
-                if wait is None:
+                if wait is None or time.monotonic() > deadline:
                     reason = str(error) or type(error).__name__
                     raise SourceError(f"{reason} (gave up)") from error
                 if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):

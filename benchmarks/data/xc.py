@@ -11,9 +11,7 @@ on the number of threads. At most a few blocks are held besides the arrays.
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,12 +24,15 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.data import _xc_kernels as kernels
+from benchmarks.data import streams
 from benchmarks.data.errors import FormatError
 from benchmarks.data.split import Inputs, Split
+from benchmarks.data.streams import open_bytes
 
 BLOCK_BYTES = 2 << 20
 ID_LIMIT = 2**31
-_HEADER = re.compile(rb"[ \t]*(\d+)[ \t]+(\d+)(?:[ \t]+(\d+))?[ \t]*\r?\n?")
+_HEADER = re.compile(rb"[ \t]*(\d{1,18})[ \t]+(\d{1,18})(?:[ \t]+(\d{1,18}))?[ \t]*\r?\n?")
+"""Whole numbers; one of more digits counts nothing that there is."""
 _NUMBER = re.compile(rb"\S*")
 _SHOWN = re.compile(rb"\S{0,60}")
 """As much of a token as an error quotes."""
@@ -146,7 +147,9 @@ def _read(
     if repeated not in ("error", "sum"):
         raise ValueError(f"repeated is {repeated!r}; it can be 'error' or 'sum'")
     workers = threads or joblib.cpu_count()
-    with _open(path) as stream, ThreadPoolExecutor(workers) as pool:
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist; check the path in the dataset's card")
+    with open_bytes(path) as stream, ThreadPoolExecutor(workers) as pool:
         blocks = _blocks(stream, path)
         first = next(blocks, b"")
         if not first.removeprefix(_BOM).strip(b"\r\n"):
@@ -185,32 +188,20 @@ def _read(
     return *_join(path, pieces, layout), header is not None
 
 
-def _open(path: Path) -> IO[bytes]:
-    if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist; check the path in the dataset's card")
-    with path.open("rb") as raw:
-        gzipped = raw.read(2) == b"\x1f\x8b"
-    return gzip.open(path) if gzipped else path.open("rb", buffering=0)  # type: ignore[return-value]
-
-
 def _blocks(stream: IO[bytes], path: Path) -> Iterator[bytes]:
     """The file in blocks that end at line ends (one is added where the file has none)."""
     parts: list[bytes] = []
-    while True:
-        try:
-            read = stream.read(BLOCK_BYTES)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise FormatError(
-                path, None, f"the gzip stream is cut or damaged ({error})", "Fetch the file again."
-            ) from error
-        if not read:
-            break
+    lines = 0
+    while read := stream.read(BLOCK_BYTES):
+        lines += read.count(b"\n")
         cut = read.rfind(b"\n") + 1
         if cut:
             yield b"".join([*parts, read[:cut]])
             parts = [read[cut:]] if cut < len(read) else []
         else:
             parts.append(read)
+            if sum(map(len, parts)) > streams.LINE_LIMIT:
+                raise streams.too_long(path, lines + 1)
     if parts:
         yield b"".join([*parts, b"\n"])
 

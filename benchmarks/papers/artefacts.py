@@ -23,7 +23,7 @@ from benchmarks.render.figure import FIGURE_FORMATS, Figure, write_figure
 from benchmarks.render.report import Section
 from benchmarks.render.table import TABLE_FORMATS, Table, to_html, write_table
 
-Need = Literal["cells", "intervals", "runs", "norms", "predictions", "data"]
+Need = Literal["cells", "intervals", "runs", "norms", "predictions", "instances", "data"]
 """What is read of a run. Norms and predictions are of one seed per method, data are prepared."""
 
 DATASETS = Section(

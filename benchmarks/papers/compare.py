@@ -44,6 +44,7 @@ from benchmarks.papers.verdicts import (
     UNDECIDED,
 )
 from benchmarks.records.cell import INSTANCE, PLAIN, Cell, Setup
+from benchmarks.records.files import cell_file
 
 Facts = Callable[[str], Mapping[str, Any] | None]
 
@@ -112,7 +113,7 @@ def saved_instances(results: str | Path) -> Instances:
 
     def get(cell: Cell) -> Evaluation | None:
         path = cell.file(INSTANCE, results)
-        return Evaluation.load(path) if path.exists() else None
+        return Evaluation.load(cell_file(path.parent, INSTANCE)) if path.exists() else None
 
     return get
 

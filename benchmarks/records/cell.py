@@ -10,7 +10,7 @@ KEY = ["dataset", "base", "variant", "seed"]
 """The columns that name a cell, in every frame that has rows of cells."""
 
 RECORD, PREDICTIONS, NORMS = "run.json", "predictions.npz", "norms.npz"
-METRICS, INSTANCE = "metrics.csv", "instance.npz"
+METRICS, INSTANCE, EVALUATION = "metrics.csv", "instance.npz", "evaluation.json"
 
 PLAIN = "plain"
 """The variant of a cell that leaves its base as it is."""

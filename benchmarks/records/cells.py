@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,8 @@ import pandas as pd
 
 from benchmarks.common.atomic import write_csv
 from benchmarks.evaluation.conventions import DEFAULT
-from benchmarks.records.cell import KEY, METRICS, RECORD
+from benchmarks.records.cell import KEY, METRICS
+from benchmarks.records.files import cell_file, read_record
 
 CELL_COLUMNS = [
     *KEY,
@@ -41,8 +41,8 @@ def collect(folders: Iterable[str | Path]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """
     measured, records = [], []
     for folder in map(Path, folders):
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        metrics = pd.read_csv(folder / METRICS, dtype={"k": "Int64"})
+        record = read_record(folder)
+        metrics = pd.read_csv(cell_file(folder, METRICS, record), dtype={"k": "Int64"})
         if metrics.empty:
             metrics = pd.DataFrame([{}])
         for position, column in enumerate([*KEY, "status", "reason"]):

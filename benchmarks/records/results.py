@@ -12,9 +12,10 @@ import pandas as pd
 
 from benchmarks.data.prepared import open_prepared, prepared_names
 from benchmarks.data.split import Split
-from benchmarks.records.cell import NORMS, PREDICTIONS, Cell, Setup
+from benchmarks.records.cell import INSTANCE, NORMS, PREDICTIONS, Cell, Setup
 from benchmarks.records.cells import read_cells, read_runs
-from benchmarks.records.intervals import read_intervals
+from benchmarks.records.files import cell_file
+from benchmarks.records.intervals import differences_over, read_intervals
 
 METHOD = list(Setup._fields)
 """The columns that name a method on a dataset, seeds aside."""
@@ -23,8 +24,9 @@ METHOD = list(Setup._fields)
 class Results:
     """The results of a run, by kind.
 
-    ``cells`` are those whose norms and predictions are read, one seed per method; ``settings``
-    are parameters of the run's variants, by variant; ``ks`` the cut-offs of the metrics.
+    ``cells`` are those whose own files are read, norms and predictions of the first seed of a
+    method; ``settings`` are parameters of the run's variants, by variant; ``ks`` the cut-offs of
+    the metrics.
     """
 
     def __init__(
@@ -39,6 +41,8 @@ class Results:
         self.settings = settings or {}
         self.ks = ks
         self._cells = tuple(cells)
+        first = {(c.dataset, c.base, c.variant): c for c in reversed(self._cells)}
+        self._first = tuple(c for c in self._cells if first[c.dataset, c.base, c.variant] is c)
 
     @cached_property
     def cells(self) -> pd.DataFrame:
@@ -49,6 +53,11 @@ class Results:
     def intervals(self) -> pd.DataFrame:
         """``intervals.csv``: one row per cell and metric."""
         return read_intervals(self.folder / "intervals.csv")
+
+    def differences_over(self, variant: str) -> pd.DataFrame:
+        """As the differences of ``intervals``, but to another variant than the plain base."""
+        there = {cell.file(INSTANCE, self.folder) for cell in self._cells}
+        return differences_over(sorted(path for path in there if path.exists()), variant)
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -68,7 +77,7 @@ class Results:
         frequent), norm.
         """
         frames = []
-        for cell in self._cells:
+        for cell in self._first:
             if cell.dataset not in self.training:
                 continue
             counts = self.training[cell.dataset].label_counts()
@@ -87,7 +96,7 @@ class Results:
         """
         normed = set(self.norms[METHOD].itertuples(index=False, name=None))
         frames = []
-        for cell in self._cells:
+        for cell in self._first:
             if (cell.dataset, cell.base, cell.variant) in normed:
                 size = self.training[cell.dataset].labels.shape[1]
                 times = times_predicted(self._array(cell, PREDICTIONS, "indices"), size)
@@ -95,7 +104,8 @@ class Results:
         return joined(frames, [*METHOD, "label", "times"])
 
     def _array(self, cell: Cell, file: str, name: str) -> np.ndarray:
-        with np.load(cell.file(file, self.folder)) as stored:
+        path = cell.file(file, self.folder)
+        with np.load(cell_file(path.parent, file)) as stored:
             return np.asarray(stored[name])
 
 

@@ -142,10 +142,15 @@ def _rows(
     for number in range(len(table.frame)):
         row = []
         for column in table.columns:
-            text = escape(table.printed(number, column))
+            text = escape(_one_line(table.printed(number, column)))
             row.append(embolden(text) if (number, column) in table.bold else text)
         rows.append(row)
     return rows
+
+
+def _one_line(text: str) -> str:
+    """A row is one line, whatever a reason holds: line ends of every kind become spaces."""
+    return " ".join(line.strip(" \t") for line in text.splitlines())
 
 
 def _pipes(texts: Sequence[str]) -> str:

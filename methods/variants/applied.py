@@ -23,10 +23,14 @@ class Changed(Method, Generic[Change]):
         self._change = change
         self.name = base.name  # type: ignore[misc]
         self.needs = base.needs  # type: ignore[misc]
-        self.resources = base.resources  # type: ignore[misc]
         self.accepts = base.accepts  # type: ignore[misc]
         self.seedable = base.seedable  # type: ignore[misc]
         self.dev_size = base.dev_size  # type: ignore[method-assign]
+
+    @property
+    def resources(self) -> frozenset[str]:
+        """Those of the base."""
+        return self._base.resources
 
     @property
     def variant(self) -> str:

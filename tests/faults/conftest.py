@@ -15,6 +15,8 @@ from workflow.runtime.cell import run_cell
 
 TRAIN = "4 3 3\n0 0:1 1:0.5\n1 1:1\n0,2 0:1 2:1\n1 2:0.5\n"
 TEST = "3 3 3\n0 0:1\n1,2 1:1 2:1\n2 2:1\n"
+CELL = Path("mine/odd/plain/seed0")
+"""The folder of the one cell that ``run`` runs, below the working folder."""
 XC_FILES = {"format": "xc", "train": "train.txt", "test": "test.txt"}
 
 
@@ -34,14 +36,14 @@ def workspace(files: Path, root: Path) -> Workspace:
 
 @pytest.fixture
 def run(files: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
-    """Run a cell of a class of ``odd_methods`` on the files; its record, from ``cell/run.json``."""
+    """Run a cell of a class of ``odd_methods`` on the files; its record, as ``run.json`` has it."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     data = ensure("mine", files / "data", cards={"mine": XC_FILES})
 
     def run_one(target: str, **params: Any) -> dict[str, Any]:
         run_cell(
-            files / "cell",
-            cell={"dataset": "mine", "base": target, "variant": "plain", "seed": 0},
+            CELL,
+            cell={"dataset": "mine", "base": "odd", "variant": "plain", "seed": 0},
             recipe={"parts": [{"class": f"odd_methods:{target}", "params": params}], "seed": 0},
             data=data,
             budget={"wall_s": 120.0, "memory_mb": 2000.0},
@@ -50,7 +52,7 @@ def run(files: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str,
             code="",
             log=files / "log",
         )
-        record: dict[str, Any] = json.loads((files / "cell/run.json").read_text())
+        record: dict[str, Any] = json.loads((CELL / "run.json").read_text())
         return record
 
     return run_one
@@ -70,3 +72,9 @@ def configuration() -> Callable[..., dict[str, Any]]:
         }
 
     return make
+
+
+@pytest.fixture
+def cell() -> Path:
+    """The folder of the cell that ``run`` runs."""
+    return CELL

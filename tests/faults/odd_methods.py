@@ -1,5 +1,7 @@
 """Methods whose predictions or words are not what the protocol asks for."""
 
+import os
+
 import numpy as np
 
 from benchmarks.evaluation.topk import TopK
@@ -50,3 +52,52 @@ class Talks(Popularity):
             print("x" * 2**20, end="", flush=True)
         print("\nthe last words", flush=True)
         raise ValueError("m" * self.message)
+
+
+class FillsDisk(Popularity):
+    """Writes to a device that is always full."""
+
+    name = "fills-disk"
+
+    def fit_in(self, train, context):
+        with open("/dev/full", "w") as device:
+            device.write("x")
+        return super().fit_in(train, context)
+
+
+class Wanders(Popularity):
+    """Leaves the working folder; its hyper-parameters are arrays and an object."""
+
+    name = "wanders"
+
+    def __init__(self, short=(1, 2), about=object):
+        self.short = np.array(short)
+        self.long = np.zeros((1000, 5))
+        self.about = about
+        self.number = np.float32(0.5)
+
+    def fit_in(self, train, context):
+        os.chdir("/")
+        return super().fit_in(train, context)
+
+
+class Says(Popularity):
+    """Raises an error whose text has line ends of every kind, and a bar."""
+
+    name = "says"
+
+    def fit_in(self, train, context):
+        raise ValueError("first\nsecond\r\nthird\u2028fourth | fifth")
+
+
+class Mute(Popularity):
+    """Raises an error that fails to give its text."""
+
+    name = "mute"
+
+    def fit_in(self, train, context):
+        class SilentError(Exception):
+            def __str__(self):
+                raise RuntimeError
+
+        raise SilentError

@@ -12,12 +12,12 @@ from workflow.runtime.supervisor import supervise
 MB = 2**20
 
 
-def test_a_line_of_200_mb_and_a_message_of_5_mb_leave_a_small_record(run, files):
+def test_a_line_of_200_mb_and_a_message_of_5_mb_leave_a_small_record(run, files, cell):
     record = run("Talks", printed=200 * MB, message=5 * MB)
     assert record["status"] == "error"
     assert record["reason"].startswith("ValueError in fit: mmm")
     assert record["reason"].endswith(f" ... ({5 * MB + len('ValueError in fit: '):,} characters)")
-    assert (files / "cell/run.json").stat().st_size < 20_000
+    assert (cell / "run.json").stat().st_size < 20_000
     log = (files / "log").read_bytes()
     assert log.startswith(b"x" * MB)
     assert log.endswith(b"m" * MB + b"\n")

@@ -20,24 +20,24 @@ BAD = {
 
 
 @pytest.mark.parametrize("how", BAD)
-def test_bad_predictions_are_an_error_cell_that_can_be_evaluated(run, files, how):
+def test_bad_predictions_are_an_error_cell_that_can_be_evaluated(run, files, cell, how):
     record = run("Odd", how=how)
     assert record["status"] == "error"
     assert record["reason"].startswith(f"the predictions are not valid: {BAD[how]}")
-    with np.load(files / "cell/predictions.npz") as stored:
+    with np.load(cell / "predictions.npz") as stored:
         assert stored["indices"].dtype == np.int32
         assert (stored["indices"] == -1).all()
-    evaluate_cell(files / "cell", files / "data/mine", [1, 5], files / "m.csv", files / "i.npz")
+    evaluate_cell(cell, files / "data/mine", [1, 5], files / "m.csv", files / "i.npz")
     assert len(pd.read_csv(files / "m.csv")) == 0
 
 
-def test_other_widths_of_numbers_are_stored_as_the_format_says(run, files):
+def test_other_widths_of_numbers_are_stored_as_the_format_says(run, files, cell):
     assert run("Odd", how="wide-types")["status"] == "ok"
-    with np.load(files / "cell/predictions.npz") as stored:
+    with np.load(cell / "predictions.npz") as stored:
         assert (stored["indices"].dtype, stored["scores"].dtype) == (np.int32, np.float32)
         # The labels have 2, 2 and 1 training documents; two columns are padding.
         assert stored["indices"].tolist() == [[0, 1, 2, -1, -1]] * 3
-    evaluate_cell(files / "cell", files / "data/mine", [1, 5], files / "m.csv", files / "i.npz")
+    evaluate_cell(cell, files / "data/mine", [1, 5], files / "m.csv", files / "i.npz")
     metrics = pd.read_csv(files / "m.csv").query("metric == 'P' and k == 1 and bin == 'all'")
     _, test = open_prepared(files / "data/mine")
     assert metrics["value"].iloc[0] == pytest.approx(100 * test.labels[:, [0]].sum() / 3)

@@ -133,7 +133,7 @@ def test_a_damaged_meta_is_prepared_again(tmp_path, content):
     write_unavailable(tmp_path / "Lost", "Lost", "there is no such file")
     (tmp_path / "odd/meta.json").mkdir(parents=True)
     (folder / "meta.json").write_bytes(content)
-    with pytest.raises(ValueError, match="meta.json: no JSON object.*delete .* prepared again"):
+    with pytest.raises(ValueError, match="meta.json: no JSON object.*Delete .* prepared again"):
         open_prepared(folder)
     forget_unavailable(tmp_path)
     assert not (folder / "meta.json").exists()

@@ -58,7 +58,8 @@ def test_records_follow_their_schema_and_say_where_they_came_from(done):
         assert record["peak_mb"] > 10
         assert record["versions"]["numpy"]
         assert {p.name for p in path.parent.iterdir()} == {
-            *("run.json", "predictions.npz", "norms.npz", "metrics.csv", "instance.npz", ".lock")
+            *("run.json", "predictions.npz", "norms.npz", "metrics.csv", "instance.npz"),
+            *("evaluation.json", ".lock"),
         }, "nothing half-written is left"
 
 

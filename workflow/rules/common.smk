@@ -1,5 +1,8 @@
 # Helpers of the rules: configuration, cells, digests. Rules declare, these functions decide.
+import os
 import re
+import sys
+import uuid
 
 from snakemake.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.settings import ExecMode
@@ -8,6 +11,8 @@ from benchmarks.data import names as dataset_names
 from benchmarks.data.cards import all_cards
 from benchmarks.data.prepared import forget_unavailable
 from benchmarks.data.synthetic import NAMES as SYNTHETIC
+from benchmarks.data.verify import MODE_VARIABLE, RUN_VARIABLE
+from benchmarks.common.atomic import sweep
 from benchmarks.common.schema import InvalidDocumentError
 from benchmarks.papers.artefacts import all_artefacts
 from benchmarks.papers.spec import paper_folders, sources
@@ -17,7 +22,14 @@ from workflow.config import check, check_pairs, plan, swept
 from workflow.resources import announce, needed
 from workflow.runtime.devices import resolve
 from workflow.runtime.digest import code_digest
-from workflow.runtime.resume import before_execution, clear_after_kill
+from workflow.runtime.resume import (
+    OUTPUT_FOLDERS,
+    before_execution,
+    clear_after_kill,
+    clear_scratch,
+)
+from workflow.runtime.seals import remove_damaged
+from workflow.runtime.stop import Stop
 
 IS_MAIN = workflow.exec_mode == ExecMode.DEFAULT
 CONFIG_NAME = " + ".join(str(f) for f in workflow.configfiles) or "the configuration"
@@ -40,11 +52,21 @@ except InvalidDocumentError as error:
 
 
 def start_afresh():
-    clear_after_kill(Path(".snakemake"), Path("."))
+    Stop(workflow).install()
+    if not clear_after_kill(Path(".snakemake"), Path(".")):
+        return  # another run is at work here: what there is may be its own
+    clear_scratch(Path("results/runs"))
+    for folder in OUTPUT_FOLDERS:
+        sweep(folder)
     forget_unavailable("results/data")
+    for path in remove_damaged(map(Path, OUTPUT_FOLDERS)):
+        print(f"{path} is not what was written; it is made again", file=sys.stderr)
 
 
+# Read by whoever opens prepared data, in this process or one it starts.
+os.environ[MODE_VARIABLE] = SETTINGS["verify"]
 if IS_MAIN:
+    os.environ[RUN_VARIABLE] = uuid.uuid4().hex
     before_execution(workflow, start_afresh)
 
 # A pattern of the variants that are made from other cells; of none, one that nothing matches.
@@ -142,17 +164,18 @@ def get_needed_files(artefacts):
 
 
 def get_needed_cell_files(artefacts):
-    # One seed per method is enough to see the trend.
+    # One seed per method is enough to see the trend; comparisons are of all seeds.
     needs = {need for artefact in artefacts for need in artefact.needs}
     first = {}
     for cell in JOBS:
         first.setdefault((cell.dataset, cell.base, cell.variant), cell)
-    return [
+    files = [
         f"results/runs/{cell.path}/{need}.npz"
         for need in ("norms", "predictions")
         if need in needs
         for cell in first.values()
     ]
+    return [*files, *(get_cell_files("instance.npz") if "instances" in needs else [])]
 
 
 def get_paper_files(paper):

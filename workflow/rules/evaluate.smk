@@ -6,6 +6,7 @@ rule evaluate:
     output:
         metrics=f"{CELL_FOLDER}/metrics.csv",
         instance=f"{CELL_FOLDER}/instance.npz",
+        evaluation=f"{CELL_FOLDER}/evaluation.json",
     log:
         "results/logs/evaluate/{dataset}/{base}/{variant}/seed{seed}.log",
     conda:

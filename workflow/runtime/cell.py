@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,14 +11,18 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common.atomic import atomic_folder, atomic_path, write_json
+from benchmarks.common.digests import DamagedError, read_object
 from benchmarks.common.schema import validate
 from benchmarks.data.prepared import read_meta
+from benchmarks.data.verify import verify
 from benchmarks.evaluation.topk import TopK
-from workflow.runtime import provenance
+from benchmarks.records.cell import NORMS, PREDICTIONS
+from benchmarks.records.files import cell_file, read_record, write_record
+from workflow.runtime import disk, provenance
 from workflow.runtime.devices import NoDeviceError, resolve, take
 from workflow.runtime.launch import launch
 from workflow.runtime.logs import bounded, tail
-from workflow.runtime.resume import hold
+from workflow.runtime.resume import wait_and_hold
 from workflow.runtime.supervisor import Exit
 
 RUN_SCHEMA = Path(__file__).parents[1] / "schemas" / "run.schema.yaml"
@@ -48,10 +53,20 @@ def run_cell(
     then run again.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    hold(folder / ".lock")  # the job of a killed run may be dying still
+    waited = wait_and_hold(folder / ".lock")
+    meta = read_meta(data)
+    identity = {
+        "method_seed": recipe["seed"],
+        "recipe": recipe["parts"],
+        "top_k": top_k,
+        "shards": len(shards) or 1,
+        "code": code,
+        "data": meta["checksum"],
+    }
+    if waited and (found := _made_meanwhile(folder, identity)) is not None:
+        return found
     scratch, checkpoint = folder / ".scratch", folder / ".checkpoint"
     checkpoint.mkdir(exist_ok=True)
-    meta = read_meta(data)
     if "unavailable" in meta:
         log.write_text(meta["unavailable"] + "\n", encoding="utf-8")
         first_line = meta["unavailable"].splitlines()[0]
@@ -61,7 +76,7 @@ def run_cell(
             **_spec(recipe, data, budget, threads, checkpoint),
             "base": cell["base"],
             "top_k": top_k,
-            "shards": [str(path) for path in shards],
+            "shards": [str(path.absolute()) for path in shards],
         }
         title = " ".join(map(str, cell.values()))
         ended, outcome = _launch(spec, device, resources, scratch, log, title)
@@ -77,25 +92,41 @@ def run_cell(
         "cpu_s": ended.cpu_s,
         "peak_mb": max(ended.peak_mb, outcome.get("shards_peak_mb", 0.0)),
         "peak_gpu_mb": outcome.get("peak_gpu_mb"),
-        "method_seed": recipe["seed"],
-        "recipe": recipe["parts"],
+        **identity,
         "params": outcome.get("params", {}),
         "decision_threshold": outcome.get("decision_threshold"),
         "device": outcome.get("device", resolve(device)),
         "threads": threads,
-        "shards": len(shards) or 1,
         "budget": dict(budget),
         "node": provenance.node(),
         "versions": provenance.versions(),
         **provenance.commit(),
-        "code": code,
-        "data": meta["checksum"],
         "log_tail": tail(log) if outcome["status"] != "ok" else [],
     }
-    finish(folder, scratch, record, meta, top_k)
-    if outcome["status"] == "ok":
+    try:
+        finish(folder, scratch, record, meta, top_k)
+    except OSError as error:
+        if not disk.is_full(error):
+            raise
+        # What was computed is given up, so that there is room for the reason.
+        shutil.rmtree(scratch, ignore_errors=True)
+        record |= {"status": "error", "reason": disk.reason("writing the results")}
+        finish(folder, scratch, record, meta, top_k)
+    if record["status"] == "ok":
         shutil.rmtree(checkpoint)
     return record
+
+
+def _made_meanwhile(folder: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The record that another process left in the folder, if it is of this very cell and whole."""
+    try:
+        record = read_record(folder)
+        for name in (PREDICTIONS, NORMS):
+            cell_file(folder, name, record)
+    except DamagedError:
+        return None
+    same = all(record.get(key) == value for key, value in json.loads(json.dumps(identity)).items())
+    return record if same else None
 
 
 def run_shard(
@@ -108,6 +139,7 @@ def run_shard(
     threads: int,
     checkpoint: Path,
     log: Path,
+    code: str = "",
     device: str = "cpu",
     resources: Sequence[Path] = (),
 ) -> None:
@@ -116,7 +148,12 @@ def run_shard(
     The folder appears whole or not at all; a shard that failed says so in its ``shard.json``.
     """
     checkpoint.mkdir(parents=True, exist_ok=True)
-    hold(checkpoint / ".lock")
+    waited = wait_and_hold(checkpoint / ".lock")
+    identity = {**recipe, "shard": list(shard), "code": code, "data": read_meta(data)["checksum"]}
+    identity = json.loads(json.dumps(identity))
+    if waited and (read_object(folder / "shard.json") or {}).get("of") == identity:
+        return
+    checkpoint.mkdir(parents=True, exist_ok=True)  # removed by whoever was waited for
     scratch = checkpoint / "scratch"
     spec = {
         **_spec(recipe, data, budget, threads, checkpoint),
@@ -128,7 +165,7 @@ def run_shard(
     with atomic_folder(folder) as temporary:
         if outcome["status"] == "ok":
             (scratch / "model").replace(temporary / "model")
-        write_json(temporary / "shard.json", {**outcome, "peak_mb": ended.peak_mb})
+        write_json(temporary / "shard.json", {**outcome, "peak_mb": ended.peak_mb, "of": identity})
     shutil.rmtree(scratch)
     if outcome["status"] == "ok":
         shutil.rmtree(checkpoint)
@@ -143,11 +180,11 @@ def _spec(
 ) -> dict[str, Any]:
     return {
         **recipe,
-        "data": str(data),
+        "data": str(data.absolute()),  # a method may change the working folder
         "threads": threads,
         "wall_s": budget["wall_s"],
         "memory_mb": budget["memory_mb"],
-        "checkpoint": str(checkpoint),
+        "checkpoint": str(checkpoint.absolute()),
     }
 
 
@@ -167,6 +204,10 @@ def _launch(
             log.write_text(meta["unavailable"] + "\n", encoding="utf-8")
             reason = f"{spec['base']} needs {folder.name}: {_advice(meta['unavailable'])}"
             return _not_started(scratch, reason)
+        try:
+            verify(folder, meta)
+        except DamagedError as error:
+            return _not_started(scratch, str(error), "error")
         paths[folder.name] = meta.get("folder", str(folder.resolve()))
     try:
         with take(device) as granted:
@@ -186,11 +227,13 @@ def _advice(unavailable: str) -> str:
     return "".join([first.rstrip(".") if remedies else first, *remedies[:1]])
 
 
-def _not_started(scratch: Path, reason: str) -> tuple[Exit, dict[str, Any]]:
+def _not_started(
+    scratch: Path, reason: str, status: str = "skipped"
+) -> tuple[Exit, dict[str, Any]]:
     """What :func:`launch` gives, for a cell that is skipped without trying."""
     scratch.mkdir(parents=True, exist_ok=True)
     ended = Exit(code=0, stopped_for=None, wall_s=0.0, cpu_s=0.0, peak_mb=0.0)
-    return ended, {"status": "skipped", "reason": reason}
+    return ended, {"status": status, "reason": reason}
 
 
 def finish(
@@ -210,5 +253,5 @@ def finish(
             np.savez_compressed(
                 temporary, norms=np.full(meta.get("n_labels", 0), np.nan, np.float32)
             )
-    write_json(folder / "run.json", record)
-    shutil.rmtree(scratch)
+    write_record(folder, record)
+    shutil.rmtree(scratch, ignore_errors=True)

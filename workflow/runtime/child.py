@@ -7,14 +7,16 @@ supervisor explains. Compiling (warm_up), fit and predict are timed apart.
 from __future__ import annotations
 
 import faulthandler
+import hashlib
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,8 +32,12 @@ from benchmarks.evaluation.topk import TopK
 from methods.controls import Oracle
 from methods.interface import Clock, Method, Model, Resources
 from methods.registry import MisfitError, Recipe, assemble
+from workflow.runtime import disk
+from workflow.runtime.logs import bounded
 
 PROGRESS_EVERY_S = 0.5
+LONGEST_ARRAY = 1000
+"""Numbers of an array-valued hyper-parameter that are recorded one by one."""
 
 
 class Journal:
@@ -87,7 +93,10 @@ def run(spec: dict[str, Any], scratch: Path) -> dict[str, Any]:
     except Exception as error:
         # The border of the cell: any failure of a method is a result, told in words.
         traceback.print_exc()
-        reason = f"{type(error).__name__} in {journal.phase}: {error}"
+        reason = f"{type(error).__name__} in {journal.phase}: {_said(error)}"
+        if disk.is_full(error):
+            reason = disk.reason(journal.phase)
+            free(scratch)
         return {"status": "error", "reason": reason, "phases": journal.phases}
 
 
@@ -109,7 +118,7 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
         return {"status": "skipped", "reason": reason}
     if isinstance(method, Oracle):
         method = method.given(test.labels)
-    ok: dict[str, Any] = {"status": "ok", "reason": "", "params": method.params()}
+    ok: dict[str, Any] = {"status": "ok", "reason": "", "params": plain(method.params())}
     with journal.timed("warm_up"):
         method.warm_up(train.observed())
     if "shard" in spec:
@@ -144,8 +153,8 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
     np.savez_compressed(scratch / "norms.npz", norms=_norms(model, train))
     return {
         **ok,
-        "notes": list(model.notes),
-        "decision_threshold": model.decision_threshold,
+        "notes": [_printable(str(note)) for note in model.notes],
+        "decision_threshold": _finite(model.decision_threshold),
         "history": {name: list(map(float, values)) for name, values in model.fit_history.items()},
     }
 
@@ -187,6 +196,49 @@ def _norms(model: Model, train: Split) -> np.ndarray:
     return norms.astype(np.float32)
 
 
+def free(scratch: Path) -> None:
+    """Remove what a failed cell has no use for, so that there is room to say why it failed."""
+    for name in ("predictions.npz", "norms.npz"):
+        (scratch / name).unlink(missing_ok=True)
+    shutil.rmtree(scratch / "model", ignore_errors=True)
+
+
+def plain(value: Any) -> Any:
+    """A hyper-parameter as JSON can hold it: arrays as lists, anything odd by its text."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(inner) for inner in value]
+    if isinstance(value, np.ndarray | np.generic):
+        if value.size > LONGEST_ARRAY:
+            digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]
+            return f"{value.dtype}{list(value.shape)}, sha256 {digest}..."
+        return plain(value.tolist())
+    if isinstance(value, str):
+        return _printable(value)
+    if value is None or isinstance(value, int | float):  # bool is an int
+        return value
+    return bounded(repr(value), 200)
+
+
+def _finite(threshold: float | None) -> float | None:
+    """A declared threshold; one that no score can be compared with is none."""
+    return None if threshold is None or not np.isfinite(threshold) else float(threshold)
+
+
+def _printable(text: str) -> str:
+    """Text that every file takes: halves of surrogate pairs by their number."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _said(error: Exception) -> str:
+    """The text of an exception, even of one that fails to give any."""
+    try:
+        return _printable(str(error))
+    except Exception as worse:
+        return f"(its text could not be had: {type(worse).__name__})"
+
+
 def _no_card(device: str) -> str | None:
     """Why a CUDA cell cannot start: only torch knows whether the card it was given works."""
     if device != "cuda" or importlib.util.find_spec("torch") is None:
@@ -219,7 +271,13 @@ def main(argv: list[str]) -> int:
     faulthandler.register(signal.SIGTERM, chain=True)
     spec_path = Path(argv[0])
     spec = json.loads(spec_path.read_text(encoding="utf-8"))
-    write_json(spec_path.parent / "outcome.json", run(spec, spec_path.parent))
+    try:
+        write_json(spec_path.parent / "outcome.json", run(spec, spec_path.parent))
+    except OSError as error:
+        if not disk.is_full(error):
+            raise
+        print(f"{error}: what came of the cell cannot be written", flush=True)
+        return disk.EXIT_CODE
     return 0
 
 

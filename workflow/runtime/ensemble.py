@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,12 @@ import numpy as np
 
 from benchmarks.data.prepared import read_meta
 from benchmarks.evaluation.topk import TopK
+from benchmarks.records.cell import NORMS, PREDICTIONS
+from benchmarks.records.files import cell_file, read_record
 from methods.variants.ensemble import average, mean_norms
 from workflow.runtime import provenance
 from workflow.runtime.cell import RUN_FORMAT, finish
-from workflow.runtime.resume import hold
+from workflow.runtime.resume import wait_and_hold
 
 
 def ensemble_cell(
@@ -34,19 +35,20 @@ def ensemble_cell(
     ensemble: the first that failed is the reason.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    hold(folder / ".lock")
+    wait_and_hold(folder / ".lock")
     scratch = folder / ".scratch"
     scratch.mkdir(exist_ok=True)
-    records = [json.loads((m / "run.json").read_text(encoding="utf-8")) for m in members]
+    records = [read_record(member) for member in members]
     status, reason = _outcome(records)
     if status == "ok":
         tops = []
-        for member in members:
-            with np.load(member / "predictions.npz") as stored:
+        for member, of in zip(members, records, strict=True):
+            with np.load(cell_file(member, PREDICTIONS, of)) as stored:
                 tops.append(TopK(stored["indices"], stored["scores"]))
         top = average(tops, top_k)
         np.savez_compressed(scratch / "predictions.npz", indices=top.indices, scores=top.scores)
-        norms = mean_norms([np.load(member / "norms.npz")["norms"] for member in members])
+        paths = [cell_file(m, NORMS, of) for m, of in zip(members, records, strict=True)]
+        norms = mean_norms([np.load(path)["norms"] for path in paths])
         np.savez_compressed(scratch / "norms.npz", norms=norms)
     seeds = [record["seed"] for record in records]
     said = f"mean of the seeds {', '.join(map(str, seeds))}" if status == "ok" else reason
@@ -66,6 +68,7 @@ def ensemble_cell(
         "recipe": recipe["parts"],
         "params": {**records[0]["params"], "ensemble": {"members": len(seeds), "seeds": seeds}},
         "device": ", ".join(sorted({r["device"] for r in records})),
+        "top_k": top_k,
         "threads": max(r["threads"] for r in records),
         "shards": max(r["shards"] for r in records),
         "budget": records[0]["budget"],

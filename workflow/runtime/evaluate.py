@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,9 @@ from benchmarks.evaluation.conventions import CONVENTIONS, DEFAULT
 from benchmarks.evaluation.metrics import Evaluation, ends_above, evaluate
 from benchmarks.evaluation.propensity import LEAST_DOCUMENTS
 from benchmarks.evaluation.topk import TopK
+from benchmarks.records.cell import PREDICTIONS
 from benchmarks.records.cells import COMPLETE_LABELS, PS_ESTIMATE
+from benchmarks.records.files import cell_file, read_record, write_evaluation
 
 Threshold = float | Literal["natural"] | None
 """The score above which labels count as predicted; ``natural`` is what a cell's model declares."""
@@ -39,15 +40,17 @@ def evaluate_cell(
     """Score a cell under every convention; a cell that failed gets empty files.
 
     ``instance.npz`` holds the points of the default convention. With a ``threshold`` F1 is
-    measured too, where the cell allows it.
+    measured too, where the cell allows it. ``evaluation.json``, written last, binds both files to
+    the record.
     """
-    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    record = read_record(folder)
     if record["status"] != "ok":
         _write(metrics, pd.DataFrame(columns=list(COLUMNS)))
         Evaluation(DEFAULT, 0, {}, {}).save(instance)
+        write_evaluation(record, metrics, instance)
         return
     train, test = open_prepared(data)
-    with np.load(folder / "predictions.npz") as stored:
+    with np.load(cell_file(folder, PREDICTIONS, record)) as stored:
         top = TopK(stored["indices"], stored["scores"])
     settings = {"A": train.meta["A"], "B": train.meta["B"], "ks": ks}
     limit = _threshold(threshold, record, top, test.n_labels)
@@ -63,6 +66,7 @@ def evaluate_cell(
         frames.append(_truth(top, train, test, settings))
     _write(metrics, pd.concat(frames, ignore_index=True))
     evaluation.save(instance)
+    write_evaluation(record, metrics, instance)
 
 
 def _threshold(

@@ -14,6 +14,9 @@ from typing import Any
 from tqdm import tqdm
 
 from benchmarks.common.atomic import write_json
+from benchmarks.common.digests import read_object
+from workflow.runtime import disk
+from workflow.runtime.resume import held_locks
 from workflow.runtime.supervisor import Exit, supervise
 
 THREAD_VARIABLES = (
@@ -31,6 +34,7 @@ def launch(
     """Run the child on a spec in a new scratch folder; how it ended, and its outcome in words."""
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
+    scratch = scratch.absolute()  # a method may change the working folder
     log.parent.mkdir(parents=True, exist_ok=True)
     write_json(scratch / "spec.json", spec)
     with closing(_Bar(scratch, title)) as bar:
@@ -42,6 +46,7 @@ def launch(
             environment=_environment(spec["threads"], spec["card"]),
             refuse_allocations=spec["device"] != "cuda",
             on_poll=bar.update,
+            locks=held_locks(),
         )
     return ended, _explain(ended, scratch, spec)
 
@@ -61,6 +66,8 @@ def _explain(ended: Exit, scratch: Path, budget: Mapping[str, Any]) -> dict[str,
         return {"status": "error", "reason": reason}
     outcome_path = scratch / "outcome.json"
     if not outcome_path.exists():
+        if ended.code == disk.EXIT_CODE:
+            return {"status": "error", "reason": disk.reason(phase)}
         return {"status": "error", "reason": f"exited with code {ended.code} in {phase}"}
     outcome: dict[str, Any] = json.loads(outcome_path.read_text(encoding="utf-8"))
     if outcome["status"] == "oom":
@@ -88,8 +95,7 @@ def _progress(scratch: Path) -> dict[str, Any]:
     path = scratch / "progress.json"
     if not path.exists():
         return {}
-    state: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return state
+    return read_object(path) or {}  # empty where the disk was full
 
 
 class _Bar:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import shutil
+import sys
 from base64 import urlsafe_b64decode
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,12 +29,53 @@ class BusyError(RuntimeError):
 
 def hold(path: Path) -> None:
     """Take a lock for the life of this process, or raise :class:`BusyError`."""
-    handle = path.open("w")
+    if any(_is_of(handle, path) for handle in _held):
+        return
+    handle = path.open("a")
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         handle.close()
         raise BusyError(f"{path} is held by another running process") from None
+    _keep(handle)
+
+
+def wait_and_hold(path: Path) -> bool:
+    """Take a lock for the life of this process as soon as it is free; True if it was not.
+
+    Jobs of a run whose main process was killed go on working. Whoever runs the same command at
+    once waits for them here, and can then take what they made.
+    """
+    try:
+        hold(path)
+        return False
+    except BusyError:
+        holder = path.read_text(encoding="utf-8", errors="replace")[:20].strip() or "unknown"
+        print(
+            f"{path.parent}: waiting for process {holder}, of an earlier run, which still works "
+            "on this cell; what it makes is taken",
+            file=sys.stderr,
+            flush=True,
+        )
+    handle = path.open("a")
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    _keep(handle)
+    return True
+
+
+def held_locks() -> list[int]:
+    """File descriptors of the locks of this process, for processes that are to hold them too."""
+    return [handle.fileno() for handle in _held]
+
+
+def _is_of(handle: IO[str], path: Path) -> bool:
+    return path.exists() and os.path.samestat(os.fstat(handle.fileno()), path.stat())
+
+
+def _keep(handle: IO[str]) -> None:
+    os.ftruncate(handle.fileno(), 0)
+    handle.write(f"{os.getpid()}\n")
+    handle.flush()
     _held.append(handle)
 
 
@@ -83,6 +126,14 @@ def clear_after_kill(state: Path, workdir: Path) -> bool:
                 unfinished.unlink(missing_ok=True)
             mark.unlink()
     return True
+
+
+def clear_scratch(runs: Path) -> None:
+    """Remove the scratch folders of cells that nobody works on any more."""
+    for scratch in runs.glob("*/*/*/*/.scratch"):
+        with suppress(OSError), (scratch.parent / ".lock").open("a") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(scratch)
 
 
 def _on_cluster(mark: Path) -> bool:

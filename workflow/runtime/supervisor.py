@@ -1,19 +1,21 @@
 """Run a command under a wall clock and a memory limit, and end its whole process tree.
 
-The supervised process stays in the caller's process group, so that a signal to the group (the
-terminal's interrupt, a scheduler's kill) reaches it too; it dies with the supervisor in any case.
-Descendants are found by parentage, not by group: the supervisor adopts orphans, so a process
-that detached itself is still its descendant.
+The command runs below a keeper (:mod:`workflow.runtime.keeper`), which adopts what it detaches and
+ends all of it when this process dies, however it dies. Descendants are found by parentage, not by
+process group.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import os
-import resource
+import select
 import signal
+import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +24,7 @@ from pathlib import Path
 import psutil
 
 from workflow.runtime.logs import shorten
+from workflow.runtime.memory import Meter
 
 POLL_S = 0.05
 GRACE_S = 5.0
@@ -29,8 +32,8 @@ SETTLE_S = 1.0  # helpers of multiprocessing end by themselves just after their 
 # Address space that is reserved but never touched (thread stacks, arenas) is not memory used.
 RESERVED_MB = 1024
 NAME_LENGTH = 200
+KEEPER = Path(__file__).with_name("keeper.py")
 
-_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -65,40 +68,40 @@ def supervise(
     environment: Mapping[str, str],
     refuse_allocations: bool = True,
     on_poll: Callable[[], None] = lambda: None,
+    locks: Sequence[int] = (),
 ) -> Exit:
     """Run a command to its end, or to the end of its budget.
 
-    Memory is the private memory of the whole tree, sampled: pages of memory-mapped files can be
-    dropped by the system at any time and do not count, nor does address space that is reserved
-    only. ``refuse_allocations`` also has the kernel refuse what would go far over the limit at
-    once. It is set on writable private mappings (RLIMIT_DATA), not on the address space
-    (RLIMIT_AS), so that reserving without access is free; yet CUDA maps its ranges in ways that
-    differ between drivers, so for it the sampled limit is to be the only one.
+    Memory is what the whole tree holds (:mod:`workflow.runtime.memory`), sampled: address space
+    that is only reserved does not count. ``refuse_allocations`` also has the kernel refuse what
+    would go far over the limit at once. It is set on writable private mappings (RLIMIT_DATA), not
+    on the address space (RLIMIT_AS), so that reserving without access is free; yet CUDA maps its
+    ranges in ways that differ between drivers, so for it the sampled limit is to be the only one.
+    ``locks`` are open files whose locks are to be held until the last process has ended.
     """
+    # Should the keeper be killed, what it kept comes to this process.
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     tree = _Tree()
-    # Until it executes the command, the child is a copy of this process: a peak that is no larger
-    # than this process's own may be that copy's.
-    inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.monotonic()
     log.write_bytes(b"")
-    with log.open("ab") as output:  # appended to, so that it can be shortened meanwhile
-        child = subprocess.Popen(
-            command,
+    ours, theirs = socket.socketpair()
+    limit = int((memory_mb + RESERVED_MB) * 2**20) if refuse_allocations else 0
+    with log.open("ab") as output, theirs:  # appended to, so that it can be shortened meanwhile
+        keeper = subprocess.Popen(
+            [sys.executable, "-I", "-S", KEEPER, str(theirs.fileno()), str(limit), *command],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             env=dict(environment),
-            preexec_fn=lambda: _prepare_child(memory_mb if refuse_allocations else None),
+            pass_fds=(theirs.fileno(), *locks),
         )
+    tree.bystanders.add(psutil.Process(keeper.pid))
+    meter = Meter()
     stopped_for: str | None = None
     peak_mb = 0.0
     try:
-        while True:
-            pid, status, usage = os.wait4(child.pid, os.WNOHANG)
-            if pid:
-                break
-            used_mb = _private_mb(tree.processes())
+        while (report := _report(ours)) is None:
+            used_mb = meter.used_mb(tree.processes())
             peak_mb = max(peak_mb, used_mb)
             if stopped_for is None:
                 if used_mb > memory_mb:
@@ -106,34 +109,35 @@ def supervise(
                 elif time.monotonic() - started > wall_s:
                     stopped_for = "timeout"
                 if stopped_for:
-                    tree.end(spare_reaping=child.pid)
+                    tree.end()
             on_poll()
             shorten(log)
-            time.sleep(POLL_S)
-    except BaseException:
-        # Interrupted from outside: nothing that this run started may live on.
+        names = [] if stopped_for or not report else tree.outliving()
+    finally:
+        # Also when interrupted from outside: nothing that this run started may live on.
         tree.end()
-        raise
-    child.returncode = os.waitstatus_to_exitcode(status)
-    names = [] if stopped_for else tree.outliving()
-    tree.end()
+        ours.close()
+        keeper.wait()
     shorten(log)
+    status, user_s, system_s, most_kb = report or (None, 0.0, 0.0, 0)
     return Exit(
-        code=child.returncode,
+        code=keeper.returncode if status is None else os.waitstatus_to_exitcode(int(status)),
         stopped_for=stopped_for,
         wall_s=time.monotonic() - started,
-        cpu_s=usage.ru_utime + usage.ru_stime,
-        peak_mb=max(peak_mb, usage.ru_maxrss / 1024 if usage.ru_maxrss > inherited else 0.0),
+        cpu_s=user_s + system_s,
+        peak_mb=max(peak_mb, most_kb / 1024),
         left_behind=names,
     )
 
 
-def _prepare_child(memory_mb: float | None) -> None:
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if memory_mb is not None:
-        # One huge allocation fails as a MemoryError before it takes the machine down.
-        limit = int((memory_mb + RESERVED_MB) * 2**20)
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+def _report(connection: socket.socket) -> list[float] | None:
+    """What the keeper says when the command has ended: wait status, user and system seconds,
+    most kilobytes resident. None while it runs; an empty list if the keeper is gone."""
+    if not select.select([connection], [], [], POLL_S)[0]:
+        return None
+    said = connection.recv(4096)
+    found: list[float] = json.loads(said) if said else []
+    return found
 
 
 class _Tree:
@@ -146,18 +150,14 @@ class _Tree:
         """All of them, zombies included."""
         return [p for p in psutil.Process().children(recursive=True) if p not in self.bystanders]
 
-    def alive(self, spare_reaping: int | None = None) -> list[psutil.Process]:
-        """Those that still run; adopted orphans that have ended are reaped on the way.
-
-        ``spare_reaping`` is waited for by the caller, who wants its resource usage.
-        """
+    def alive(self) -> list[psutil.Process]:
+        """Those that still run; orphans of a dead keeper that have ended are reaped on the way."""
         alive = []
         for process in self.processes():
             with contextlib.suppress(psutil.NoSuchProcess, ChildProcessError):
                 if process.status() != psutil.STATUS_ZOMBIE:
                     alive.append(process)
-                elif process.pid != spare_reaping:
-                    # A zombie whose own parent is alive is that parent's to reap.
+                else:  # one whose own parent is alive is that parent's to reap
                     os.waitpid(process.pid, os.WNOHANG)
         return alive
 
@@ -168,24 +168,15 @@ class _Tree:
             time.sleep(POLL_S)
         return sorted(_name(process) for process in alive)
 
-    def end(self, spare_reaping: int | None = None) -> None:
+    def end(self) -> None:
         """Ask them to end, then make them; those started meanwhile too."""
         _signal(self.processes(), signal.SIGTERM)
         deadline = time.monotonic() + GRACE_S
-        while time.monotonic() < deadline and self.alive(spare_reaping):
+        while time.monotonic() < deadline and self.alive():
             time.sleep(POLL_S)
-        while remaining := self.alive(spare_reaping):
+        while remaining := self.alive():
             _signal(remaining, signal.SIGKILL)
             time.sleep(POLL_S)
-
-
-def _private_mb(processes: Sequence[psutil.Process]) -> float:
-    total = 0
-    for process in processes:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            memory = process.memory_info()
-            total += memory.rss - memory.shared
-    return total / 2**20
 
 
 def _name(process: psutil.Process) -> str:

@@ -3,9 +3,9 @@ from pathlib import Path
 from benchmarks.papers.artefacts import artefacts_of, write_artefacts
 from benchmarks.records.cell import Cell
 from benchmarks.records.results import Results
-from workflow.runtime.logs import logged
+from workflow.runtime.seals import sealed_job
 
-with logged(snakemake.log[0]):
+with sealed_job(snakemake):
     params = snakemake.params
     folders = [str(Path(path).parent) for path in snakemake.input.get("cells", [])]
     cells = [Cell.from_path(folder) for folder in dict.fromkeys(folders)]

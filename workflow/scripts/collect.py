@@ -1,9 +1,9 @@
 from pathlib import Path
 
 from benchmarks.records.cells import collect, write_cells, write_runs
-from workflow.runtime.logs import logged
+from workflow.runtime.seals import sealed_job
 
-with logged(snakemake.log[0]):
+with sealed_job(snakemake):
     cells, runs = collect(Path(record).parent for record in snakemake.input.records)
     write_cells(cells, snakemake.output.cells)
     write_runs(runs, snakemake.output.runs)

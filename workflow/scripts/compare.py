@@ -1,9 +1,9 @@
 from benchmarks.papers.compare import prepared_facts, saved_instances
 from benchmarks.papers.compare_page import write_comparison
 from benchmarks.records.cells import read_cells, read_runs
-from workflow.runtime.logs import logged
+from workflow.runtime.seals import sealed_job
 
-with logged(snakemake.log[0]):
+with sealed_job(snakemake):
     write_comparison(
         snakemake.wildcards.paper,
         read_cells(snakemake.input.cells),

@@ -14,6 +14,7 @@ run_shard(
     threads=snakemake.threads,
     device=snakemake.resources.device,
     checkpoint=Path(snakemake.params.checkpoint),
+    code=snakemake.params.code,
     log=Path(snakemake.log[0]),
     resources=[Path(path).parent for path in snakemake.input.get("resources", [])],
 )

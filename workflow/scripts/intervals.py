@@ -1,5 +1,5 @@
 from benchmarks.records.intervals import intervals, write_intervals
-from workflow.runtime.logs import logged
+from workflow.runtime.seals import sealed_job
 
-with logged(snakemake.log[0]):
+with sealed_job(snakemake):
     write_intervals(intervals(snakemake.input), snakemake.output[0])

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from workflow.report import build
-from workflow.runtime.logs import logged
+from workflow.runtime.seals import sealed_job
 
-with logged(snakemake.log[0]):
+with sealed_job(snakemake):
     build(Path("results"), snakemake.params.papers, Path(snakemake.output[0]))

@@ -1,8 +1,8 @@
 """Cards are handed out one to a cell; a pretend driver lists them."""
 
-import json
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,8 @@ import pytest
 
 from benchmarks.data.prepare import ensure
 from benchmarks.evaluation.metrics import Evaluation
+from benchmarks.records.cell import Cell
+from benchmarks.records.files import write_evaluation, write_record
 from benchmarks.records.intervals import intervals, write_intervals
 from workflow.runtime import devices
 from workflow.runtime.cell import run_cell
@@ -200,7 +202,9 @@ def test_a_change_between_devices_carries_a_note(tmp_path):
         folder = tmp_path / f"D/B/{variant}/seed0"
         folder.mkdir(parents=True)
         evaluation.save(folder / "instance.npz")
-        (folder / "run.json").write_text(json.dumps({"device": device}))
+        (folder / "metrics.csv").write_text("")
+        record = write_record(folder, {**asdict(Cell.from_path(folder)), "device": device})
+        write_evaluation(record, folder / "metrics.csv", folder / "instance.npz")
         files.append(folder / "instance.npz")
     write_intervals(intervals(files), tmp_path / "intervals.csv")
     said = (tmp_path / "intervals.csv").read_text()

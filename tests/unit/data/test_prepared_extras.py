@@ -77,5 +77,5 @@ def test_other_formats_and_missing_folders_are_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="is not a prepared dataset"):
         open_prepared(tmp_path)
     (tmp_path / "meta.json").write_text(json.dumps({"format": 0}))
-    with pytest.raises(ValueError, match=r"delete .* to have it prepared again"):
+    with pytest.raises(ValueError, match=r"Delete .* prepared again"):
         open_prepared(tmp_path)

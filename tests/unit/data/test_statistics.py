@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from benchmarks.data.prepare import ensure
-from benchmarks.data.prepared import FORMAT
+from benchmarks.data.prepared import write_meta
 from benchmarks.data.split import Inputs, Split
 from benchmarks.papers.artefacts import all_artefacts, write_artefacts
 from benchmarks.papers.dataset_counts import CUT, compare, judge, table
@@ -68,8 +67,7 @@ def test_every_printed_value_is_in_the_comparison(tmp_path: Path) -> None:
 def test_prepared_data_outweigh_the_card(tmp_path: Path) -> None:
     folder = tmp_path / "EURLex-4K"
     folder.mkdir()
-    facts = {"format": FORMAT, "n_train": 15539, "n_test": 1, "labels_per_document": 5.39}
-    (folder / "meta.json").write_text(json.dumps(facts))
+    write_meta(folder, {"n_train": 15539, "n_test": 1, "labels_per_document": 5.39})
     made = table(load_paper("pw"), tmp_path)
     assert made.caption.startswith("PW Table 2: ")
     rows = made.frame[made.frame["dataset"] == "EURLex-4K"].set_index("quantity")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,8 @@ from benchmarks.evaluation.declarations import METRICS, Metric
 from benchmarks.evaluation.statistics import bootstrap, paired_bootstrap
 from benchmarks.evaluation.topk import TopK
 from benchmarks.metrics import evaluate, score
+from benchmarks.records.cell import Cell
+from benchmarks.records.files import write_record
 from benchmarks.records.intervals import intervals
 from methods import get
 from workflow.config import check
@@ -59,8 +61,8 @@ def cell(problem, tmp_path):
     def scored(top=top, ks=KS, threshold=None, **record):
         folder = tmp_path / "made-up/base/plain/seed0"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "run.json").write_text(json.dumps({"status": "ok", **record}))
         np.savez(folder / "predictions.npz", indices=top.indices, scores=top.scores)
+        write_record(folder, {**asdict(Cell.from_path(folder)), "status": "ok", **record})
         paths = folder / "metrics.csv", folder / "instance.npz"
         evaluate_cell(folder, tmp_path / "data", ks, *paths, threshold=threshold)
         return pd.read_csv(paths[0]), paths[1]

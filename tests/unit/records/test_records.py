@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.common.atomic import write_json
 from benchmarks.evaluation.metrics import Evaluation
-from benchmarks.records.cell import INSTANCE, KEY, PLAIN, RECORD, Cell, Setup
+from benchmarks.records.cell import INSTANCE, KEY, METRICS, PLAIN, Cell, Setup
 from benchmarks.records.cells import collect, read_cells, read_runs, write_cells, write_runs
-from benchmarks.records.intervals import intervals, read_intervals, write_intervals
+from benchmarks.records.files import write_evaluation, write_record
+from benchmarks.records.intervals import (
+    differences_over,
+    intervals,
+    read_intervals,
+    write_intervals,
+)
+from benchmarks.records.results import Results
 
 
 def test_a_cell_is_its_path():
@@ -25,7 +33,9 @@ def saved(results, cell, hits):
     path = cell.file(INSTANCE, results)
     path.parent.mkdir(parents=True)
     Evaluation("xc-matlab", len(hits), {"P@1": hits}, {"P@1": np.ones(len(hits))}).save(path)
-    write_json(cell.file(RECORD, results), {"device": "cpu"})
+    path.with_name(METRICS).write_text("")
+    record = write_record(path.parent, {**asdict(cell), "device": "cpu"})
+    write_evaluation(record, path.with_name(METRICS), path)
     return path
 
 
@@ -44,6 +54,25 @@ def test_a_change_is_taken_over_the_plain_cell_of_the_same_seed(tmp_path):
     assert found.loc[[("D", "B", PLAIN, 0), ("D", "B", "V", 1)], "change"].isna().all()
 
 
+def test_variants_of_one_base_are_compared_seed_by_seed(tmp_path):
+    plain, one, other = (
+        np.array(hits, float) for hits in ([1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0])
+    )
+    files = [saved(tmp_path, Cell("D", "B", PLAIN, 0), plain)]
+    files += [saved(tmp_path, Cell("D", "B", "V", seed), one) for seed in (0, 1)]
+    files += [
+        saved(tmp_path, Cell("D", base, "W", seed), other) for base in "BC" for seed in (0, 2)
+    ]
+    found = differences_over(files, "V").set_index(KEY)["difference"]
+    assert found.to_dict() == {("D", "B", PLAIN, 0): -25.0, ("D", "B", "W", 0): 25.0}
+    against_plain = intervals(files).set_index([*KEY, "metric"])
+    assert against_plain.loc[("D", "B", "W", 0, "P@1"), "difference"] == 50.0
+    assert differences_over(files, "nothing").empty
+    results = Results(tmp_path, [Cell.from_path(path.parent) for path in files])
+    again = results.differences_over("V").set_index(KEY)["difference"]
+    assert again.to_dict() == found.to_dict()
+
+
 def test_frames_come_back_as_they_were_written(tmp_path):
     key = dict(zip(KEY, ("D", "B", PLAIN, 0), strict=True))
     cells = pd.DataFrame([{**key, "k": 1, "value": 0.1 + 0.2}, {**key, "k": None, "value": 0.5}])
@@ -56,14 +85,15 @@ def test_frames_come_back_as_they_were_written(tmp_path):
 
 
 def test_the_last_value_of_a_fit_s_history_is_in_runs(tmp_path):
-    folder = tmp_path / "runs/D/B/plain/seed0"
-    folder.mkdir(parents=True)
-    key = dict(zip(KEY, ("D", "B", PLAIN, 0), strict=True))
+    cell = Cell("D", "B", PLAIN, 0)
+    path = saved(tmp_path, cell, np.ones(3))
     facts = {"status": "ok", "reason": "", "wall_s": 1.0, "cpu_s": 1.0, "peak_mb": 1.0}
     facts |= {"threads": 1, "commit": None, "dirty": None, "code": "", "data": ""}
-    rest = {"phases": {}, "budget": {}, "node": {"cpu": ""}}
-    write_json(folder / RECORD, {**key, **facts, **rest, "history": {"loss": [3.0, 2.0], "x": []}})
-    (folder / "metrics.csv").write_text("metric,k\n")
-    _, runs = collect([folder])
+    facts |= {"phases": {}, "budget": {}, "node": {"cpu": ""}}
+    facts |= {"history": {"loss": [3.0, 2.0], "x": []}}
+    path.with_name(METRICS).write_text("metric,k\n")
+    record = write_record(path.parent, {**asdict(cell), **facts})
+    write_evaluation(record, path.with_name(METRICS), path)
+    _, runs = collect([path.parent])
     assert runs["loss"].tolist() == [2.0]
     assert "x" not in runs

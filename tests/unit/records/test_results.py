@@ -1,11 +1,14 @@
 """What a run left, read back: norms beside label counts, and how often labels are predicted."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 
 from benchmarks.data import load
 from benchmarks.data.prepare import ensure
 from benchmarks.records.cell import Cell
+from benchmarks.records.files import write_record
 from benchmarks.records.results import Results
 
 
@@ -20,6 +23,7 @@ def results(tmp_path, monkeypatch):
         folder.mkdir(parents=True)
         np.savez(folder / "norms.npz", norms=norms.astype(np.float32))
         np.savez(folder / "predictions.npz", indices=np.array([[3, 1, 2, 0, 4, 5], [3] + 5 * [-1]]))
+        write_record(folder, asdict(cell))
     return Results("results", [*cells, Cell("not-prepared", "one", "plain", 0)])
 
 

@@ -1,12 +1,15 @@
 """The mean over members: by hand, by identity, and against a plain loop over documents."""
 
-import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 
 from benchmarks.data import load
+from benchmarks.data.prepared import write_meta
 from benchmarks.evaluation.topk import TopK
+from benchmarks.records.cell import Cell
+from benchmarks.records.files import write_record
 from methods import get
 from methods.variants.ensemble import average
 from workflow.runtime.ensemble import ensemble_cell
@@ -104,11 +107,11 @@ def test_the_library_fits_members_of_seeds_that_follow_one_another(tmp_path):
 
 def member_of(folder, seed, status="ok", reason=""):
     ranking = top({seed: 2.0, 2: 1.0})
-    folder.mkdir()
+    folder.mkdir(parents=True)
     np.savez(folder / "predictions.npz", indices=ranking.indices, scores=ranking.scores)
     np.savez(folder / "norms.npz", norms=np.array([seed, np.nan], np.float32))
     record = {
-        "seed": seed,
+        **asdict(Cell.from_path(folder)),
         "status": status,
         "reason": reason,
         "params": {"trees": 1},
@@ -123,14 +126,13 @@ def member_of(folder, seed, status="ok", reason=""):
         "budget": {"wall_s": 9.0},
         "notes": ["a"],
     }
-    (folder / "run.json").write_text(json.dumps(record))
+    write_record(folder, record)
     return folder
 
 
 def cell_of(tmp_path, members):
     (tmp_path / "data").mkdir()
-    meta = {"format": 1, "checksum": "x", "n_test": 1, "n_labels": 2}
-    (tmp_path / "data/meta.json").write_text(json.dumps(meta))
+    write_meta(tmp_path / "data", {"checksum": "x", "n_test": 1, "n_labels": 2})
     return ensemble_cell(
         tmp_path / "cell",
         cell={"dataset": "d", "base": "b", "variant": "ensemble", "seed": 0},
@@ -144,7 +146,9 @@ def cell_of(tmp_path, members):
 
 
 def test_the_cell_is_made_from_the_files_of_its_members(tmp_path):
-    record = cell_of(tmp_path, [member_of(tmp_path / str(seed), seed) for seed in (0, 1)])
+    record = cell_of(
+        tmp_path, [member_of(tmp_path / f"d/b/plain/seed{seed}", seed) for seed in (0, 1)]
+    )
     assert (record["status"], record["reason"], record["notes"]) == ("ok", "", ["a"])
     assert record["phases"] == {"fit": {"wall_s": 4.0, "cpu_s": 2.0}}
     assert (record["wall_s"], record["peak_mb"], record["budget"]) == (6.0, 101.0, {"wall_s": 9.0})
@@ -164,7 +168,8 @@ def test_the_cell_is_made_from_the_files_of_its_members(tmp_path):
     ],
 )
 def test_a_failed_member_is_the_reason(tmp_path, status, reason, outcome):
-    members = [member_of(tmp_path / "0", 0), member_of(tmp_path / "1", 1, status, reason)]
+    folder = tmp_path / "d/b/plain"
+    members = [member_of(folder / "seed0", 0), member_of(folder / "seed1", 1, status, reason)]
     record = cell_of(tmp_path, members)
     assert (record["status"], record["reason"]) == outcome
     with np.load(tmp_path / "cell/predictions.npz") as stored:

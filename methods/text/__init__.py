@@ -1,0 +1,1 @@
+"""Deep text models: parts that are shared (batches, embeddings, attention, training) and bases."""

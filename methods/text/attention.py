@@ -1,0 +1,185 @@
+"""Multi-label attention: each label reads the document with a vector of its own (AttentionXML).
+
+For hidden states h_t and the vector w_l of label l, the attention is softmax_t(h_t . w_l) over the
+tokens that are not padding, and the context of l is the mean of h_t by it. Where only logits are
+asked for, the first linear layer of the shared head is applied to the hidden states instead of to
+the contexts: both are linear, so the result is the same, and there are fewer tokens than labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from methods.text.head import SharedHead
+
+KEPT_NUMBERS = 100_000_000
+"""Attention weights (documents x tokens x labels) that are held at a time; 4 bytes each."""
+CACHED_NUMBERS = 1_000_000
+"""Attention weights that are computed at a time on a CPU: what its cache holds."""
+
+
+class LabelAttention(nn.Module):
+    """One attention vector per label, without bias, drawn by Xavier's rule times ``scale``."""
+
+    def __init__(self, n_labels: int, width: int, scale: float = 1.0) -> None:
+        super().__init__()
+        self.vectors = nn.Parameter(torch.empty(n_labels, width))
+        nn.init.xavier_uniform_(self.vectors, gain=scale)
+
+    def forward(self, hidden: torch.Tensor, mask: torch.Tensor) -> LabelContexts:
+        """The contexts of all labels, computed where they are asked for."""
+        return LabelContexts(hidden, mask, self.vectors)
+
+
+@dataclass(frozen=True)
+class LabelContexts:
+    """Context vectors of a batch's documents, one per label: float[n, L, d] if all were made.
+
+    ``changed`` holds contexts that replace those computed here: rows int[m], labels int[m] and
+    vectors float[m, d].
+    """
+
+    hidden: torch.Tensor
+    mask: torch.Tensor
+    vectors: torch.Tensor
+    changed: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None = None
+
+    def of(self, row: int, labels: torch.Tensor) -> torch.Tensor:
+        """The contexts of some labels for one document, float[len(labels), d]."""
+        hidden = self.hidden[row][self.mask[row]]
+        return nn.functional.softmax(self.vectors[labels] @ hidden.T, dim=-1) @ hidden
+
+    def all(self) -> torch.Tensor:
+        """Every context, float[n, L, d], without those that were changed."""
+        return attention(self.hidden, self.mask, self.vectors) @ self.hidden
+
+    def with_changed(
+        self, rows: torch.Tensor, labels: torch.Tensor, vectors: torch.Tensor
+    ) -> LabelContexts:
+        """These contexts, but of the pairs (row, label) the given vectors."""
+        if self.changed is not None:
+            earlier = self.changed
+            rows = torch.cat([earlier[0], rows])
+            labels = torch.cat([earlier[1], labels])
+            vectors = torch.cat([earlier[2], vectors])
+        return replace(self, changed=(rows, labels, vectors))
+
+    def logits(
+        self,
+        head: SharedHead,
+        columns: torch.Tensor | None = None,
+        kept_numbers: int = KEPT_NUMBERS,
+    ) -> torch.Tensor:
+        """The head's logits of all labels, float[n, L], or only of the labels in ``columns``."""
+        vectors = self.vectors if columns is None else self.vectors[columns]
+        found = fused_logits(self.hidden, self.mask, vectors, head, kept_numbers)
+        if self.changed is None:
+            return found
+        rows, labels, changed = self.changed
+        if columns is not None:
+            place = torch.full((len(self.vectors),), -1, device=columns.device)
+            place[columns] = torch.arange(len(columns), device=columns.device)
+            there = place[labels] >= 0
+            rows, labels, changed = rows[there], place[labels[there]], changed[there]
+        return found.index_put((rows, labels), head(changed).to(found.dtype))
+
+
+def attention(hidden: torch.Tensor, mask: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
+    """Attention of each label over the tokens, float[n, L, T]; 0 at padding."""
+    scores = torch.matmul(vectors, hidden.transpose(1, 2))
+    return nn.functional.softmax(scores.masked_fill(~mask.unsqueeze(1), -torch.inf), dim=-1)
+
+
+def fused_logits(
+    hidden: torch.Tensor,
+    mask: torch.Tensor,
+    vectors: torch.Tensor,
+    head: SharedHead,
+    kept_numbers: int = KEPT_NUMBERS,
+) -> torch.Tensor:
+    """Logits of all labels, float[n, L]; where more than ``kept_numbers`` attention weights would
+    have to be kept for the backward pass, they are computed again there."""
+    first = head.first()
+    # The bias passes through the attention unchanged: its weights sum to 1.
+    projected = nn.functional.linear(hidden, first.weight, first.bias)
+    keep = hidden.shape[0] * hidden.shape[1] * len(vectors) <= kept_numbers
+    if hidden.device.type == "cpu":
+        lengths = mask.sum(dim=1).tolist()
+        return head.above_relu(_Attended.apply(hidden, projected, vectors, lengths, keep))
+
+    def part(some: torch.Tensor, hidden: torch.Tensor, projected: torch.Tensor) -> torch.Tensor:
+        return head.above_relu(nn.functional.relu(attention(hidden, mask, some) @ projected))
+
+    if keep:
+        return part(vectors, hidden, projected)
+    chunks = vectors.split(max(1, kept_numbers // (hidden.shape[0] * hidden.shape[1])))
+    return torch.cat(
+        [checkpoint(part, some, hidden, projected, use_reentrant=False) for some in chunks], dim=1
+    )
+
+
+class _Attended(torch.autograd.Function):
+    """relu(attention @ projected), float[n, L, m], document by document within the cache.
+
+    Documents are taken at their own lengths, so padding costs nothing and no mask is needed. The
+    gradient of the softmax needs sum_t P dP, which is the sum over the output of R dR.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: torch.Tensor,
+        projected: torch.Tensor,
+        vectors: torch.Tensor,
+        lengths: list[int],
+        keep: bool,
+    ) -> torch.Tensor:
+        result = hidden.new_empty(len(hidden), len(vectors), projected.shape[2])
+        kept = []
+        for i, rows, h in _blocks(hidden, vectors, lengths):
+            weights = torch.softmax(vectors[rows] @ h.T, dim=-1)
+            torch.mm(weights, projected[i, : len(h)], out=result[i, rows])
+            if keep and any(ctx.needs_input_grad):
+                kept.append(weights)
+        result.relu_()
+        ctx.save_for_backward(hidden, projected, vectors, result)
+        ctx.lengths, ctx.kept = lengths, kept
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        hidden, projected, vectors, result = ctx.saved_tensors
+        (slope,) = slopes
+        of_hidden = torch.zeros_like(hidden)
+        of_projected = torch.zeros_like(projected)
+        of_vectors = torch.zeros_like(vectors)
+        for number, (i, rows, h) in enumerate(_blocks(hidden, vectors, ctx.lengths)):
+            some, length = vectors[rows], len(h)
+            if ctx.kept and ctx.kept[number] is not None:  # else a second backward pass, of SSMix
+                weights, ctx.kept[number] = ctx.kept[number], None
+            else:
+                weights = torch.softmax(some @ h.T, dim=-1)
+            reached = result[i, rows]
+            into = slope[i, rows] * (reached > 0)
+            of_projected[i, :length].addmm_(weights.T, into)
+            of_scores = torch.mm(into, projected[i, :length].T)
+            of_scores.sub_((into * reached).sum(dim=1, keepdim=True)).mul_(weights)
+            of_hidden[i, :length].addmm_(of_scores.T, some)
+            of_vectors[rows].addmm_(of_scores, h)
+        return of_hidden, of_projected, of_vectors, None, None
+
+
+def _blocks(
+    hidden: torch.Tensor, vectors: torch.Tensor, lengths: list[int]
+) -> Iterator[tuple[int, slice, torch.Tensor]]:
+    """Document, labels and hidden states of each block that is computed at a time."""
+    for i, length in enumerate(lengths):
+        size = max(64, CACHED_NUMBERS // length)
+        for start in range(0, len(vectors), size):
+            yield i, slice(start, start + size), hidden[i, :length]

@@ -1,0 +1,127 @@
+"""AttentionXML (You et al., NeurIPS 2019): BiLSTM, multi-label attention, a shared classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.data.split import Split
+from methods.interface import Cost, FitContext
+from methods.text.base import SETTINGS
+from methods.text.network import BiLSTMAttention, LabelAttentionNetwork, TextNetwork
+from methods.text.optimiser import Group
+from methods.text.words import WordMethod
+
+_ORIGINAL: dict[str, Any] = {
+    **SETTINGS,
+    "max_length": 500,
+    "dimensions": 300,
+    "train_embeddings": False,
+    "hidden": 256,
+    "head": (256,),
+    "embedding_dropout": 0.2,
+    "dropout": 0.5,
+    "batch_size": 40,
+    "epochs": 30,
+    "learning_rate": 1e-3,
+    "label_rate": 1.0,
+    "label_scale": 1.0,
+    "swa_from": 10,
+    "start_at_frequencies": False,
+}
+RECIPES: dict[str, dict[str, Any]] = {
+    # The authors' settings for EUR-Lex (configure/models/AttentionXML-EUR-Lex.yaml).
+    "original": _ORIGINAL,
+    # Fewer and smaller steps, made to reach a good score in minutes on two cores.
+    "converging": {
+        **_ORIGINAL,
+        "max_length": 200,
+        "dimensions": 100,
+        "train_embeddings": True,
+        "hidden": 64,
+        "head": (64,),
+        "batch_size": 20,
+        "epochs": 12,
+        "learning_rate": 3e-3,
+        "label_rate": 3.0,
+        "label_scale": 4.0,
+        "swa_from": 6,
+        "start_at_frequencies": True,
+    },
+}
+
+
+class AttentionXML(WordMethod):
+    """AttentionXML without a label tree; see :data:`RECIPES` for the settings that have names."""
+
+    name = "AttentionXML"
+    RECIPES = RECIPES
+
+    hidden: int
+    head: Sequence[int]
+    dropout: float
+    label_rate: float
+    label_scale: float
+    start_at_frequencies: bool
+
+    def __init__(
+        self,
+        recipe: str = "converging",
+        word_vectors: str | None = None,
+        train_embeddings: bool | None = None,
+        dimensions: int | None = None,
+        max_length: int | None = None,
+        hidden: int | None = None,
+        head: Sequence[int] | None = None,
+        embedding_dropout: float | None = None,
+        dropout: float | None = None,
+        batch_size: int | None = None,
+        epochs: int | None = None,
+        learning_rate: float | None = None,
+        label_rate: float | None = None,
+        label_scale: float | None = None,
+        weight_decay: float | None = None,
+        decay: str | None = None,
+        swa_from: int | None = None,
+        start_at_frequencies: bool | None = None,
+        evaluate_every: int | None = None,
+        patience: int | None = None,
+        dev_documents: int | None = None,
+        normalise_weights: bool | None = None,
+        negatives: int | None = None,
+        pool: int | None = None,
+        piece: int | None = None,
+    ) -> None:
+        super().__init__(recipe, locals())
+
+    def build(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:
+        """The network with given or random word vectors."""
+        network = BiLSTMAttention(
+            self.embedding(train, context),
+            self.hidden,
+            self.head,
+            len(labels),
+            self.dropout,
+            self.label_scale,
+        )
+        if self.start_at_frequencies:
+            network.start_at(train.label_counts()[labels] / len(train))
+        return network
+
+    def groups(self, network: TextNetwork) -> Sequence[Group]:
+        """Attention vectors have a rate of their own: each is trained by one label alone."""
+        assert isinstance(network, LabelAttentionNetwork)
+        return attention_groups(network, self.label_rate)
+
+    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
+        """Multiplications of a step times its number, at a round rate per core."""
+        return None
+
+
+def attention_groups(network: LabelAttentionNetwork, label_rate: float) -> list[Group]:
+    """All trained parameters, attention vectors with ``label_rate`` times the learning rate."""
+    trained = [p for p in network.parameters() if p.requires_grad]
+    own = network.attention.vectors
+    return [([p for p in trained if p is not own], 1.0), ([own], label_rate)]

@@ -1,0 +1,250 @@
+"""What all deep text bases have in common: from a split to a trained network and its model."""
+
+from __future__ import annotations
+
+import abc
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from benchmarks.data.split import Inputs, Split
+from benchmarks.evaluation.topk import TopK
+from methods.interface import FitContext, Method, Model
+from methods.text.batches import Documents
+from methods.text.loss import BatchLoss, cross_entropy
+from methods.text.network import TextNetwork
+from methods.text.optimiser import Group
+from methods.text.predicting import top_labels
+from methods.text.training import (
+    Examples,
+    History,
+    Schedule,
+    Trainer,
+    one_thread_per_operation,
+)
+
+SETTINGS: dict[str, Any] = {
+    "weight_decay": 0.0,
+    "decay": "constant",
+    "evaluate_every": 100,
+    "patience": 50,
+    "dev_documents": 200,
+    "normalise_weights": True,
+    "negatives": 0,
+    "pool": 1,
+    "piece": 10,
+}
+"""Settings of the training loop that most recipes share; see :class:`Schedule`.
+
+``negatives`` above 0 trains on a sample of the labels, see :class:`methods.text.loss.Sample`;
+``normalise_weights`` is PW eq. 24."""
+MIXERS = frozenset({"embedding_mixer", "hidden_mixer", "context_mixer"})
+
+
+class TextMethod(Method):
+    """A network trained by batches with binary cross-entropy; sub-classes say which network.
+
+    Settings come from a named recipe of ``RECIPES``; those given as keywords replace its values.
+    """
+
+    max_length: int
+    batch_size: int
+    epochs: int
+    learning_rate: float
+    weight_decay: float
+    decay: str
+    swa_from: int
+    evaluate_every: int
+    patience: int
+    dev_documents: int
+    normalise_weights: bool
+    negatives: int
+    pool: int
+    piece: int
+
+    needs = frozenset({"tokens"})
+    accepts = frozenset({"loss_weights", "target_scale", "regulariser"}) | MIXERS
+    RECIPES: ClassVar[Mapping[str, Mapping[str, Any]]]
+
+    def __init__(self, recipe: str, given: Mapping[str, Any]) -> None:
+        """``given`` are the arguments of a sub-class; those that are None are the recipe's."""
+        if recipe not in self.RECIPES:
+            known = ", ".join(self.RECIPES)
+            raise ValueError(f"{self.name} has no recipe {recipe!r}; there are {known}")
+        self.recipe = recipe
+        # The arguments of a method have itself and its __class__ among them.
+        own = {k: v for k, v in given.items() if k != "self" and not k.startswith("_")}
+        settings = self.RECIPES[recipe]
+        for key, value in {**own, **settings}.items():
+            given_value = own.get(key)
+            setattr(self, key, value if given_value is None else given_value)
+
+    @abc.abstractmethod
+    def build(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:
+        """The untrained network for these label columns of a training split."""
+
+    def schedule(self) -> Schedule:
+        """How to train."""
+        return Schedule(
+            self.epochs,
+            self.batch_size,
+            self.learning_rate,
+            self.weight_decay,
+            decay=self.decay,
+            swa_from=self.swa_from,
+            evaluate_every=self.evaluate_every,
+            patience=self.patience,
+            pool=self.pool,
+            piece=self.piece,
+        )
+
+    def dev_size(self, meta: Mapping[str, Any]) -> int:
+        """``dev_documents``, or a tenth of a small training split."""
+        return min(self.dev_documents, int(meta["n_train"]) // 10)
+
+    def loss(self, context: FitContext, labels: np.ndarray) -> Any:
+        """The loss of a batch with the hooks of the fit, as the trainer calls it."""
+        entropy = cross_entropy(context.hooks, labels, self.normalise_weights, context.device)
+        return BatchLoss.of(context.hooks.of_labels(labels), entropy, self.negatives)
+
+    def groups(self, network: TextNetwork) -> Sequence[Group] | None:
+        """Parameters with learning rates of their own; None where there is one rate."""
+        return None
+
+    def documents(self, inputs: Inputs, resources: Mapping[str, Path]) -> Documents:
+        """The inputs as ids; those who tokenise by a resource find its path in ``resources``."""
+        assert inputs.tokens is not None
+        return Documents.of(inputs.tokens, self.max_length)
+
+    def examples(
+        self, split: Split, labels: np.ndarray, context: FitContext, name: str
+    ) -> Examples:
+        """Documents of ``train`` or ``dev`` with these label columns."""
+        return Examples(self.documents(split.inputs, context.resources), split.labels[:, labels])
+
+    def model(
+        self,
+        network: TextNetwork,
+        labels: np.ndarray,
+        train: Split,
+        context: FitContext,
+        history: History,
+    ) -> TextModel:
+        """What is returned of a fit."""
+        return TextModel(
+            network,
+            labels,
+            train.n_labels,
+            self.max_length,
+            device=context.device,
+            threads=context.threads,
+            notes=history.notes,
+            history=history,
+        )
+
+    def fit_in(self, train: Split, context: FitContext) -> TextModel:
+        labels = trained_labels(train, context.dev)
+        torch.manual_seed(context.seed)
+        network = self.build(train, labels, context)
+        objective = self.loss(context, labels)
+        dev = context.dev
+        trainer = Trainer(
+            network,
+            objective,
+            self.examples(train, labels, context, "train"),
+            self.schedule(),
+            context,
+            dev=None if dev is None else self.examples(dev, labels, context, "dev"),
+            groups=self.groups(network),
+            sort_pieces=not getattr(objective, "mixes_documents", False),
+            n_test=int(train.meta.get("n_test", 0)),
+        )
+        return self.model(network, labels, train, context, trainer.run())
+
+
+class TextModel(Model):
+    """A trained network and the labels that its columns stand for."""
+
+    def __init__(
+        self,
+        network: TextNetwork,
+        labels: np.ndarray,
+        n_labels: int,
+        max_length: int,
+        *,
+        device: str = "cpu",
+        threads: int = 1,
+        notes: Sequence[str] = (),
+        history: Any = None,
+    ) -> None:
+        self.network = network
+        self.labels = labels
+        self.n_labels = n_labels
+        self.max_length = max_length
+        self.device = device
+        self.threads = threads
+        self.notes = list(notes)
+        self.history = history
+        self.decision_threshold = 0.5
+
+    def documents(self, inputs: Inputs) -> Documents:
+        """The inputs as ids."""
+        assert inputs.tokens is not None
+        return Documents.of(inputs.tokens, self.max_length)
+
+    def predict(self, inputs: Inputs, k: int) -> TopK:
+        """The k labels of the largest probability; scores are probabilities."""
+        documents = self.documents(inputs)
+        with one_thread_per_operation():
+            if self.threads > 1 and torch.device(self.device).type == "cpu":
+                with ThreadPoolExecutor(self.threads) as pool:
+                    top = top_labels(self.network, documents, k, self.device, pool)
+            else:
+                top = top_labels(self.network, documents, k, self.device)
+        there = top.indices >= 0
+        top.indices[there] = self.labels[top.indices[there]]
+        return top
+
+    def label_norms(self) -> np.ndarray | None:
+        """Norms of the labels' vectors (attention vectors or output weights), float32[L].
+
+        Labels without a training document have none: NaN.
+        """
+        vectors = self.network.label_embeddings()
+        if vectors is None:
+            return None
+        norms = np.full(self.n_labels, np.nan, np.float32)
+        norms[self.labels] = vectors.detach().norm(dim=1).cpu().numpy()
+        return norms
+
+    def save(self, folder: Path) -> None:
+        """The whole network, and the labels of its columns."""
+        torch.save(self.network, folder / "network.pt")
+        np.save(folder / "labels.npy", self.labels)
+        facts = {
+            "n_labels": self.n_labels,
+            "max_length": self.max_length,
+            "threads": self.threads,
+            "notes": list(self.notes),
+        }
+        (folder / "model.json").write_text(json.dumps(facts))
+
+    @classmethod
+    def load(cls, folder: Path) -> TextModel:
+        """The model that :meth:`save` wrote, on the CPU."""
+        facts = json.loads((folder / "model.json").read_text())
+        network = torch.load(folder / "network.pt", map_location="cpu", weights_only=False)
+        return cls(network, np.load(folder / "labels.npy"), **facts)
+
+
+def trained_labels(train: Split, dev: Split | None) -> np.ndarray:
+    """Labels with a document in train or dev: the columns of a network, as AttentionXML's."""
+    counts = train.label_counts()
+    if dev is not None:
+        counts = counts + dev.label_counts()
+    return np.flatnonzero(counts)

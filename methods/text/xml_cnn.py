@@ -1,0 +1,213 @@
+"""XML-CNN (Liu et al., SIGIR 2017): convolutions over words, dynamic max-pooling, a bottleneck.
+
+Sizes are those of the public PyTorch program (siddsax/XML-CNN), which the papers' rows name:
+filters over 2, 4 and 8 words with stride 2, 32 of each, 512 hidden units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from benchmarks.data.split import Split
+from methods.interface import FitContext
+from methods.text.base import SETTINGS
+from methods.text.batches import TokenBatch
+from methods.text.dropout import Dropout
+from methods.text.embedding import WordEmbedding
+from methods.text.network import After, TextNetwork, log_odds
+from methods.text.words import WordMethod
+
+_ORIGINAL: dict[str, Any] = {
+    **SETTINGS,
+    "max_length": 500,
+    "dimensions": 300,
+    "train_embeddings": True,
+    "windows": (2, 4, 8),
+    "filters": 32,
+    "stride": 2,
+    "pooled": 8,
+    "bottleneck": 512,
+    "embedding_dropout": 0.25,
+    "dropout": 0.5,
+    "batch_size": 20,
+    "epochs": 100,
+    "learning_rate": 1e-3,
+    "start_at_frequencies": False,
+    "swa_from": 100,
+    "patience": 20,
+}
+RECIPES: dict[str, dict[str, Any]] = {
+    # The public program's settings; it has no averaging of weights.
+    "original": _ORIGINAL,
+    # Fewer steps, logits started at the labels' frequencies.
+    "converging": {
+        **_ORIGINAL,
+        "max_length": 200,
+        "dimensions": 64,
+        "stride": 1,
+        "bottleneck": 256,
+        "epochs": 12,
+        "learning_rate": 2e-3,
+        "start_at_frequencies": True,
+        "swa_from": 6,
+    },
+}
+
+
+class ConvolutionNetwork(TextNetwork):
+    """Convolutions of several widths; of each filter the maxima of ``pooled`` parts of the text."""
+
+    def __init__(
+        self,
+        embedding: WordEmbedding,
+        windows: Sequence[int],
+        filters: int,
+        stride: int,
+        pooled: int,
+        bottleneck: int,
+        n_labels: int,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.pooled = pooled
+        self.stride = stride
+        width = embedding.dimensions
+        # Half the window on either side: a text shorter than a filter has a place for it, too.
+        self.filters = nn.ModuleList(
+            nn.Conv1d(width, filters, window, stride, padding=window // 2) for window in windows
+        )
+        self.bottleneck = nn.Linear(len(windows) * filters * pooled, bottleneck)
+        self.output = nn.Linear(bottleneck, n_labels)
+        for layer in (*self.filters, self.bottleneck, self.output):
+            nn.init.xavier_uniform_(layer.weight)
+        self.dropout = Dropout(dropout)
+
+    def start_at(self, frequencies: np.ndarray) -> None:
+        """Start the biases of the labels at the log-odds of their share of documents."""
+        with torch.no_grad():
+            self.output.bias.copy_(log_odds(frequencies))
+
+    def embed(self, batch: TokenBatch) -> torch.Tensor:
+        """Word vectors."""
+        found: torch.Tensor = self.embedding(batch)
+        return found
+
+    def encode(
+        self, embedded: torch.Tensor, mask: torch.Tensor, after: After | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The word vectors themselves, zero at padding: filters are applied with the pooling."""
+        hidden = embedded * mask.unsqueeze(-1)
+        return after(1, hidden, mask) if after is not None else (hidden, mask)
+
+    def contexts(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """One vector per document, float[n, bottleneck]."""
+        lengths = mask.sum(dim=1)
+        words = hidden.transpose(1, 2)
+        parts = []
+        for convolution in self.filters:
+            found = convolution(words)
+            places = torch.div(lengths - 1, self.stride, rounding_mode="floor") + 1
+            parts.append(
+                part_maxima(
+                    nn.functional.relu(found), places.clamp(max=found.shape[2]), self.pooled
+                )
+            )
+        pooled = torch.cat(parts, dim=1).flatten(1)
+        return torch.as_tensor(self.dropout(nn.functional.relu(self.bottleneck(pooled))))
+
+    def logits(self, contexts: torch.Tensor, columns: torch.Tensor | None = None) -> torch.Tensor:
+        """A linear classifier per label."""
+        if columns is None:
+            return torch.as_tensor(self.output(contexts))
+        return nn.functional.linear(
+            contexts, self.output.weight[columns], self.output.bias[columns]
+        )
+
+    def label_embeddings(self) -> torch.Tensor:
+        """The output layer's weights."""
+        return torch.as_tensor(self.output.weight)
+
+
+def part_maxima(values: torch.Tensor, lengths: torch.Tensor, parts: int) -> torch.Tensor:
+    """Maxima of ``parts`` equal parts of each row's own length, float[n, filters, parts].
+
+    ``values`` is float[n, filters, T] and not negative; a part without a place has 0.
+    """
+    place = torch.arange(values.shape[2], device=values.device)
+    part = torch.div(place * parts, lengths.unsqueeze(1), rounding_mode="floor")
+    part = part.clamp(max=parts)  # places beyond the length go into a part that is dropped
+    into = part.unsqueeze(1).expand_as(values)
+    shape = (*values.shape[:2], parts + 1)
+    pooled = values.new_zeros(shape).scatter_reduce(2, into, values, "amax")
+    return pooled[:, :, :parts]
+
+
+class XMLCNN(WordMethod):
+    """XML-CNN; see :data:`RECIPES` for the settings that have names."""
+
+    name = "XML-CNN"
+    accepts = frozenset(
+        {"loss_weights", "target_scale", "regulariser", "embedding_mixer", "hidden_mixer"}
+    )
+    RECIPES = RECIPES
+
+    windows: Sequence[int]
+    filters: int
+    stride: int
+    pooled: int
+    bottleneck: int
+    dropout: float
+    start_at_frequencies: bool
+
+    def __init__(
+        self,
+        recipe: str = "converging",
+        word_vectors: str | None = None,
+        train_embeddings: bool | None = None,
+        dimensions: int | None = None,
+        max_length: int | None = None,
+        windows: Sequence[int] | None = None,
+        filters: int | None = None,
+        stride: int | None = None,
+        pooled: int | None = None,
+        bottleneck: int | None = None,
+        embedding_dropout: float | None = None,
+        dropout: float | None = None,
+        batch_size: int | None = None,
+        epochs: int | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+        decay: str | None = None,
+        swa_from: int | None = None,
+        start_at_frequencies: bool | None = None,
+        evaluate_every: int | None = None,
+        patience: int | None = None,
+        dev_documents: int | None = None,
+        normalise_weights: bool | None = None,
+        negatives: int | None = None,
+        pool: int | None = None,
+        piece: int | None = None,
+    ) -> None:
+        super().__init__(recipe, locals())
+
+    def build(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:
+        """The network with given or random word vectors."""
+        network = ConvolutionNetwork(
+            self.embedding(train, context),
+            self.windows,
+            self.filters,
+            self.stride,
+            self.pooled,
+            self.bottleneck,
+            len(labels),
+            self.dropout,
+        )
+        if self.start_at_frequencies:
+            network.start_at(train.label_counts()[labels] / len(train))
+        return network

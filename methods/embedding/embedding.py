@@ -5,6 +5,7 @@ The regularisers are variants, see :mod:`methods.variants.label_geometry`.
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
@@ -96,8 +97,8 @@ class Embedding(Method):
 
     def skip(self, meta: Mapping[str, Any], resources: Resources) -> str | None:
         """Whether there is a bag of words and, if asked for, faiss."""
-        if self.search == "faiss":
-            self.package, self.extra = "faiss", "mips"  # type: ignore[misc]
+        if self.search == "faiss" and importlib.util.find_spec("faiss") is None:
+            return f"{self.name} needs the package faiss: pip install 'tailtables[mips]'"
         return super().skip(meta, resources)
 
     def warm_up(self, train: Split) -> None:

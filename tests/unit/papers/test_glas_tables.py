@@ -11,8 +11,9 @@ from benchmarks.papers.artefacts import write_artefacts
 from benchmarks.papers.glas import claims, tables
 from benchmarks.papers.glas.artefacts import ARTEFACTS
 from benchmarks.papers.verdicts import HOLDS, UNDECIDED
-from benchmarks.records.cell import INSTANCE, KEY, Cell
+from benchmarks.records.cell import INSTANCE, KEY, METRICS, Cell
 from benchmarks.records.cells import write_cells, write_runs
+from benchmarks.records.files import write_evaluation, write_record
 from benchmarks.records.intervals import intervals, write_intervals
 from benchmarks.records.results import Results
 
@@ -53,7 +54,10 @@ def results(tmp_path):
         path.parent.mkdir(parents=True)
         found = (np.arange(100) < hits).astype(float)
         Evaluation("xc-matlab", 100, {"P@1": found}, {"P@1": np.ones(100)}).save(path)
-        (path.parent / "run.json").write_text('{"device": "cpu"}')
+        path.with_name(METRICS).write_text("")
+        facts = {"dataset": "EURLex-4K", "base": base, "variant": variant, "seed": 0}
+        record = write_record(path.parent, {**facts, "device": "cpu"})
+        write_evaluation(record, path.with_name(METRICS), path)
         files.append(path)
     write_cells(cells.assign(reason=None), tmp_path / "cells.csv")
     write_runs(runs, tmp_path / "runs.csv")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.papers.artefacts import DATASETS, Artefact
+from benchmarks.papers.artefacts import DATASETS, Artefact, Need
 from benchmarks.papers.httn import claims, correlation, figures, rows, tables
 from benchmarks.papers.run_claims import claim_tables
 from benchmarks.render.report import Section
@@ -14,7 +14,7 @@ SECTION = Section(
     "on them.",
     order=60,
 )
-NEEDS = ("cells", "intervals", "predictions")
+NEEDS: tuple[Need, ...] = ("cells", "intervals", "predictions")
 
 
 def _figure(number: int, caption: str) -> Artefact:

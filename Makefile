@@ -5,12 +5,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: run test quick smoke check format lock clean
+.PHONY: run test quick smoke check browser format lock clean
 
 run: $(STAMP)
 	$(BIN)/snakemake --cores all
 
-test: check
+test: check browser
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 quick: check
@@ -26,6 +26,14 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/snakemake --lint
+
+# Chromium, for the tests of the report's page. Without it they are skipped, and fail where CI is set.
+browser:
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	       && apt-get update -qq && apt-get install -qq -y --no-install-recommends \
+	          chromium chromium-driver fonts-dejavu-core >/dev/null; } \
+	  || echo "No Chromium, and no rights to install it: apt-get install chromium chromium-driver"
 
 format: $(STAMP)
 	$(BIN)/ruff format .

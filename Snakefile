@@ -17,6 +17,9 @@ export_tree(ROOT)
 configfile: f"{ROOT}/config/config.yaml"
 
 
+report: "workflow/report/workflow.rst"
+
+
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/run.smk"
@@ -32,6 +35,7 @@ rule all:
         "results/cells.csv",
         "results/runs.csv",
         "results/intervals.csv",
+        "results/bins.csv",
         "results/report.html",
         "results/audit.csv",
         "results/compare/summary.csv",

@@ -31,6 +31,10 @@ DIGEST_EXEMPT = {"dev_size": "methods.holdout"}
 class here reruns nothing. Where a method defines one of these names, the module given counts."""
 
 
+class DivergedError(Exception):
+    """What was to be minimised has no minimum: there is no model, and no value to measure."""
+
+
 @dataclass(frozen=True)
 class Resources:
     """What a run may use of the machine; ``skip`` decides on it."""
@@ -96,6 +100,8 @@ class Model(abc.ABC):
     """What a reader of the result should know: a bound that was hit, a label left out."""
     decision_threshold: float | None = None
     """The score above which a label is predicted to apply; None where scores only rank."""
+    fit_history: Mapping[str, Sequence[float]] = {}
+    """What the fit measured on its training documents, by name: one value per epoch, or one."""
 
     @abc.abstractmethod
     def predict(self, inputs: Inputs, k: int) -> TopK:

@@ -31,11 +31,13 @@ BASES: dict[str, str] = {
     "FastXML": "methods.trees.fastxml:FastXML",
     "PfastreXML": "methods.trees.fastxml:PfastreXML",
     "AttentionXML": "methods.text.attention_xml:AttentionXML",
+    "AttentionXML-tree": "methods.text.attention_xml_tree:AttentionXMLTree",
     "LaRoBERTa": "methods.text.laroberta:LaRoBERTa",
     "LaMiniLM": "methods.text.laroberta:LaMiniLM",
     "APLC-XLNet": "methods.text.aplc_xlnet:APLCXLNet",
     "APLC-MiniLM": "methods.text.aplc_xlnet:APLCMiniLM",
     "XML-CNN": "methods.text.xml_cnn:XMLCNN",
+    "Embedding": "methods.embedding.embedding:Embedding",
     "HTTN": "methods.text.httn:HTTN",
     "EHTTN": "methods.text.httn:EHTTN",
     "Joint": "methods.text.document_method:Joint",
@@ -71,9 +73,18 @@ VARIANTS: dict[str, str] = {
     "hiddenMix": "methods.variants.mixup:HiddenMix",
     "TMix": "methods.variants.mixup:TMix",
     "SSMix": "methods.variants.mixup:SSMix",
+    "GLaS": "methods.variants.label_geometry:GLaS",
+    "Spread-out": "methods.variants.label_geometry:SpreadOut",
+    "Laplacian": "methods.variants.label_geometry:Laplacian",
+    "Gravity": "methods.variants.label_geometry:Gravity",
 }
 
-ALIASES = {"Taug": "Taug-ds", "RankNet+Taug-ds": "RankNet+Taug"}
+ALIASES = {
+    "Taug": "Taug-ds",
+    "RankNet+Taug-ds": "RankNet+Taug",
+    "spread-out": "Spread-out",
+    "gravity": "Gravity",
+}
 """Other names of variants and of compositions: a method has one name, so one cell."""
 
 Params = Mapping[str, Any]

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-import pandas as pd
+from benchmarks.records.cell import KEY, Cell
+from benchmarks.records.files import read_record
 
-from benchmarks.records.cell import Cell
+
+def read_records(paths: Iterable[str]) -> list[dict[str, Any]]:
+    """The ``run.json`` of the cells that have one."""
+    return [read_record(Path(path).parent) for path in paths if Path(path).exists()]
 
 
-def describe(failures: pd.DataFrame, configfiles: Sequence[str]) -> str:
+def describe(
+    records: Sequence[Mapping[str, Any]], configured: int, configfiles: Sequence[str]
+) -> str:
     """The failed cells with their reasons, and how to rerun them."""
-    if failures.empty:
-        return "No cell failed."
-    lines = [f"{len(failures)} cell(s) failed:"]
+    options = [f"--configfile {' '.join(configfiles)}"] if configfiles else []
+    failures = [record for record in records if record["status"] != "ok"]
+    to_come = configured - len(records)
+    lines = []
+    if to_come:
+        run = " ".join(["snakemake --cores all", *options])
+        lines.append(f"{to_come} of {configured} cells have not run yet: {run}")
+    if not failures:
+        return "\n".join([*lines, "No cell failed."])
+    lines.append(f"{len(failures)} cell(s) failed:")
     files = []
-    for dataset, base, variant, seed, status, reason in failures.itertuples(index=False):
-        cell = Cell(dataset, base, variant, int(seed))
-        lines.append(f"  {cell}: {status}: {reason}")
+    for record in failures:
+        cell = Cell(*(record[key] for key in KEY))
+        lines.append(f"  {cell}: {record['status']}: {record['reason']}")
         lines.append(f"      log: results/logs/runs/{cell.path}.log")
         files.append(f"results/runs/{cell.path}/run.json")
-    options = [f"--configfile {' '.join(configfiles)}"] if configfiles else []
     command = ["snakemake --cores all", *options, "--forcerun", *files]
     lines += ["Run just these again:", "  " + " \\\n    ".join(command)]
     return "\n".join(lines)

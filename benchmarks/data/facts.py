@@ -31,6 +31,7 @@ def count(train: Split, test: Split, extra: Mapping[str, Split] | None = None) -
         "labels_in_train": int((in_train > 0).sum()),
         "labels_only_in_test": int(((in_train == 0) & (in_test > 0)).sum()),
         "labels_not_in_train": int((in_train == 0).sum()),
+        "least_label_count": int(in_train[in_train > 0].min()) if in_train.any() else 0,
         "labels_50_or_more": int((in_train >= 50).sum()),
         "labels_1_to_49": int(((in_train >= 1) & (in_train < 50)).sum()),
         "labels_1_to_10": int(((in_train >= 1) & (in_train <= 10)).sum()),

@@ -105,13 +105,14 @@ def ensure_or_record(
     cards: Mapping[str, Mapping[str, Any]] | None = None,
     code: str | None = None,
 ) -> None:
-    """:func:`ensure`, but an unavailable dataset leaves a record of the reason.
+    """:func:`ensure`, but a dataset that is missing or wrong leaves a record of the reason.
 
-    Data that are there and wrong are still an error.
+    Its cells say so, and those of other datasets run.
     """
     try:
         ensure(name, root, mirror, cards, code=code)
-    except UnavailableError as error:
+    except DataError as error:
+        print(f"{name}: {error}")
         write_unavailable(Path(root) / name, name, str(error))
 
 

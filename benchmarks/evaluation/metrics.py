@@ -11,7 +11,7 @@ import io
 import json
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from scipy import sparse
 
 from benchmarks.common.atomic import atomic_path
 from benchmarks.evaluation import _kernels as kernels
+from benchmarks.evaluation.bin_points import bounds_by_bin, columns, points_by_bin
 from benchmarks.evaluation.bins import Bins
 from benchmarks.evaluation.conventions import DEFAULT, HTTN_BATCH, Convention, get_convention
 from benchmarks.evaluation.declarations import METRICS, Metric, split_name
@@ -27,6 +28,7 @@ from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_prope
 from benchmarks.evaluation.view import Ranking, View, frozen
 
 FORMAT = 1
+BIN_PARTS = ("data", "indices", "indptr")
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Evaluation:
     ``numerators`` and ``denominators`` hold float64[n] for each metric of points;
     ``by_bin[metric][bin]`` is the part of a metric's numerator due to labels of that bin;
     ``by_label`` holds metrics that are sums over labels, as (numerator, denominator).
+    ``bin_points`` are the numerators of ``by_bin`` point by point, a column per metric and bin in
+    the order of ``by_bin``; ``bin_bounds`` the largest that any ranking could make their sums.
     """
 
     convention: str
@@ -44,6 +48,8 @@ class Evaluation:
     denominators: dict[str, np.ndarray]
     by_bin: dict[str, dict[str, float]] = field(default_factory=dict)
     by_label: dict[str, tuple[float, float]] = field(default_factory=dict)
+    bin_points: sparse.csr_matrix | None = None
+    bin_bounds: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def sums(self) -> dict[str, tuple[float, float]]:
         """Numerator and denominator of every metric, summed over points (or labels)."""
@@ -94,12 +100,16 @@ class Evaluation:
             "names": names,
             "by_bin": self.by_bin,
             "by_label": self.by_label,
+            "bin_bounds": self.bin_bounds,
         }
         arrays = {
             "facts": np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8),
             "numerators": _stack(self.numerators, names, self.n),
             "denominators": _stack(self.denominators, names, self.n),
         }
+        if self.bin_points is not None:
+            parts = {name: getattr(self.bin_points, name) for name in BIN_PARTS}
+            arrays |= {f"bins.{name}": array for name, array in parts.items()}
         with atomic_path(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
             for name, array in arrays.items():
                 buffer = io.BytesIO()
@@ -121,6 +131,9 @@ class Evaluation:
                     "delete it to have the cell evaluated again"
                 )
             numerators, denominators = archive["numerators"], archive["denominators"]
+            parts = [archive[f"bins.{name}"] for name in BIN_PARTS if f"bins.{name}" in archive]
+        width = sum(len(by_bin) for by_bin in facts["by_bin"].values())
+        points = sparse.csr_matrix(tuple(parts), (numerators.shape[1], width)) if parts else None
         names = facts["names"]
         return cls(
             convention=facts["convention"],
@@ -129,6 +142,8 @@ class Evaluation:
             denominators=dict(zip(names, denominators, strict=True)),
             by_bin=facts["by_bin"],
             by_label={name: (pair[0], pair[1]) for name, pair in facts["by_label"].items()},
+            bin_points=points,
+            bin_bounds=facts.get("bin_bounds", {}),
         )
 
 
@@ -186,7 +201,14 @@ def evaluate(
     for metric in METRICS.values():
         if metric.needs != "threshold" or threshold is not None:
             _add(evaluation, metric, view)
-    return evaluation
+    return evaluation if bins is None else _with_points(evaluation, view, bins)
+
+
+def _with_points(evaluation: Evaluation, view: View, bins: Bins) -> Evaluation:
+    bounds: dict[str, dict[str, float]] = {}
+    for (name, bin_name), bound in zip(columns(view, bins), bounds_by_bin(view, bins), strict=True):
+        bounds.setdefault(name, {})[bin_name] = float(bound)
+    return replace(evaluation, bin_points=points_by_bin(view, bins), bin_bounds=bounds)
 
 
 def ends_above(top: Ranking, n_labels: int, threshold: float) -> str | None:

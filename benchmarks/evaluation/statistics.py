@@ -48,7 +48,7 @@ def bootstrap(
     names = list(evaluation.numerators)
     (sums,) = _resampled_sums([evaluation], names, resamples, seed)
     draws = _ratios(*sums)
-    low, high = _percentiles(draws, level)
+    low, high = percentiles(draws, level)
     values = evaluation.values()
     return pd.DataFrame(
         {"metric": names, "value": [values[name] for name in names], "low": low, "high": high}
@@ -86,7 +86,7 @@ def paired_bootstrap(
     )
     rows = list(names)
     averaged: list[Sequence[str]] = [[name] for name in names]
-    difference_low, difference_high = _percentiles(variant_draws - base_draws, level)
+    difference_low, difference_high = percentiles(variant_draws - base_draws, level)
     for kind, terms in SUMMARY_METRICS.items():
         if set(terms) <= set(names):
             columns = [names.index(term) for term in terms]
@@ -94,7 +94,7 @@ def paired_bootstrap(
             averaged.append(terms)
             changes = np.column_stack([changes, changes[:, columns].mean(axis=1)])
             observed = np.append(observed, observed[columns].mean())
-    low, high = _percentiles(changes, level)
+    low, high = percentiles(changes, level)
     no_difference = [np.nan] * (len(rows) - len(names))
     return pd.DataFrame(
         {
@@ -222,7 +222,8 @@ def _relative(base: np.ndarray, variant: np.ndarray) -> np.ndarray:
     return 100.0 * np.divide(variant - base, base, out=out, where=base != 0)
 
 
-def _percentiles(draws: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+def percentiles(draws: np.ndarray, level: float = LEVEL) -> tuple[np.ndarray, np.ndarray]:
+    """The bounds of the central ``level`` of the draws, over the first axis."""
     if not 0 < level < 1:
         raise ValueError(f"a level lies between 0 and 1, not at {level}")
     low, high = np.quantile(draws, [0.5 - level / 2, 0.5 + level / 2], axis=0)

@@ -202,6 +202,7 @@ def overview(data: str | Path) -> Table:
         "labels_only_in_test": "test only",
         "labels_per_document": "labels/doc",
         "documents_per_label": "docs/label",
+        "least_label_count": "least docs/label",
         "tokens_per_document": "tokens/doc",
     }
     rows = []
@@ -216,7 +217,7 @@ def overview(data: str | Path) -> Table:
     frame = pd.DataFrame(rows, columns=titles)
     for title in columns.values():
         frame[title] = pd.to_numeric(frame[title])
-    whole = ["train", "test", "features", "labels", "in train", "test only"]
+    whole = ["train", "test", "features", "labels", "in train", "test only", "least docs/label"]
     texts = {
         (i, title): MISSING if pd.isna(row[title]) else f"{int(row[title]):,}"
         for i, row in enumerate(frame.to_dict("records"))

@@ -32,6 +32,9 @@ CELL_COLUMNS = [
 COMPLETE_LABELS = "complete-labels"
 PS_ESTIMATE = "ps-estimate"
 
+UNSCORED = "evaluation"
+"""The column of a cell's ``metrics.csv`` that says why its predictions could not be scored."""
+
 
 def collect(folders: Iterable[str | Path]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """``cells`` (a row per measured value, or one row for a cell without any) and ``runs``.
@@ -43,7 +46,9 @@ def collect(folders: Iterable[str | Path]) -> tuple[pd.DataFrame, pd.DataFrame]:
     for folder in map(Path, folders):
         record = read_record(folder)
         metrics = pd.read_csv(cell_file(folder, METRICS, record), dtype={"k": "Int64"})
-        if metrics.empty:
+        if UNSCORED in metrics:
+            record |= {"status": "error", "reason": str(metrics[UNSCORED].iloc[0])}
+        if metrics.empty or UNSCORED in metrics:
             metrics = pd.DataFrame([{}])
         for position, column in enumerate([*KEY, "status", "reason"]):
             metrics.insert(position, column, record[column])
@@ -109,6 +114,7 @@ def _flat(record: dict[str, Any]) -> dict[str, Any]:
         **{key: record.get(key) for key in ("device", "peak_gpu_mb")},
         **phases,
         **{f"budget_{key}": value for key, value in record["budget"].items()},
+        **{name: values[-1] for name, values in record.get("history", {}).items() if values},
         "cpu": record["node"]["cpu"],
         "notes": "; ".join(record.get("notes", [])),
     }

@@ -1,19 +1,17 @@
-"""``results/report.html``: one self-contained page from tables, figures and cells."""
+"""Sections of the report that tables and figures declare, and how these stand on its page."""
 
 from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from benchmarks.evaluation.conventions import DEFAULT
-from benchmarks.records.cells import COMPLETE_LABELS, KEY, PS_ESTIMATE, failures, metric_names
-from benchmarks.render.page import render_page
+from benchmarks.records.cells import COMPLETE_LABELS, KEY, PS_ESTIMATE, metric_names
 from benchmarks.render.table import Table, to_html
 
 
@@ -28,36 +26,23 @@ class Section:
     order: int = 50
 
 
-def render(
-    cells: pd.DataFrame,
-    runs: pd.DataFrame,
-    sections: Sequence[Section],
-    facts: Mapping[str, Any],
-) -> str:
-    """The page: a summary, the given sections, what failed, and how the runs went."""
-    counts = runs["status"].value_counts() if len(runs) else pd.Series(dtype=int)
-    every = [*sections, failed_section(cells), runs_section(runs)]
-    return render_page(
-        "report",
-        sections=sorted(every, key=lambda section: section.order),
-        counts={status: int(count) for status, count in counts.items()},
-        n_cells=len(runs),
-        datasets=list(runs["dataset"].unique()) if len(runs) else [],
-        facts=facts,
-    )
-
-
 def fragment(path: Path) -> str:
     """A table that was written as an HTML fragment."""
     return path.read_text(encoding="utf-8")
 
 
+HEAVY = 250_000
+"""Bytes from which a drawing of very many points is shown as pixels."""
+
+
 def drawing(svg: Path, caption: str) -> str:
     """A figure in the page itself: an image of its own, so that two drawings' ids cannot meet."""
-    encoded = base64.b64encode(svg.read_bytes()).decode()
+    heavy = svg.stat().st_size > HEAVY
+    shown, kind = (svg.with_suffix(".png"), "png") if heavy else (svg, "svg+xml")
+    encoded = base64.b64encode(shown.read_bytes()).decode()
     return (
         f'<figure class="drawing"><figcaption>{html.escape(caption)}</figcaption>'
-        f'<img alt="{html.escape(caption)}" src="data:image/svg+xml;base64,{encoded}">'
+        f'<img alt="{html.escape(caption)}" src="data:image/{kind};base64,{encoded}">'
         f'<p class="note">Numbers behind it: <code>figures/{html.escape(svg.stem)}.csv</code></p>'
         "</figure>"
     )
@@ -67,43 +52,6 @@ def has_rows(csv: Path) -> bool:
     """Whether there is anything below the header."""
     with csv.open(encoding="utf-8") as lines:
         return sum(1 for _, _ in zip(lines, range(2), strict=False)) > 1
-
-
-def papers_section(summary: pd.DataFrame) -> Section:
-    """How many of each paper's printed values and claims were measured, and held."""
-    shown = summary.drop(columns=["in words"]).rename(columns={"kind": "of"})
-    table = Table("Verdicts on the printed values and claims", shown, ["paper", "of"])
-    links = " · ".join(
-        f'<a href="compare/{paper}.html">{paper}</a>' for paper in summary["paper"].unique()
-    )
-    return Section(
-        "papers",
-        "The papers' values beside ours",
-        "One verdict per printed value. A value counts as measured only on the very dataset, base "
-        "and variant it was printed for; everything else says why it was not run.",
-        to_html(table) + f'<p class="note">Every value with its verdict: {links}</p>',
-        order=110,
-    )
-
-
-def audit_section(audit: pd.DataFrame) -> Section:
-    """What the print alone shows to be wrong."""
-    found = audit[audit["verdict"].isin(["impossible", "does not follow"])]
-    columns = ["paper", "table", "where", "verdict", "printed", "recomputed", "message"]
-    table = Table("Prints that cannot be right", found[columns], columns)
-    n_sound = int((audit["verdict"] == "ok").sum())
-    more = (
-        f'<p class="note">{len(audit):,} checks, {n_sound:,} of them passed. '
-        'The rest, down to notes: <a href="audit.html">audit.html</a></p>'
-    )
-    return Section(
-        "audit",
-        "What the papers' own values show",
-        "Averages, improvements and claims recomputed from the printed cells, with the rounding "
-        "of each taken into account. This needs no training.",
-        f"<details><summary>{len(found)} findings</summary>{to_html(table)}</details>{more}",
-        order=120,
-    )
 
 
 def truth_section(cells: pd.DataFrame, leave_out: Collection[str] = ()) -> Section | None:
@@ -143,32 +91,4 @@ def truth_section(cells: pd.DataFrame, leave_out: Collection[str] = ()) -> Secti
         "scoring undoes this on average; here one can see how well.",
         to_html(table),
         order=100,
-    )
-
-
-def failed_section(cells: pd.DataFrame) -> Section:
-    """Cells that are not ok, each with its reason."""
-    bad = failures(cells)
-    if bad.empty:
-        return Section("failed", "Failed cells", "None: every cell of this run is ok.", order=200)
-    table = Table("Cells that are not ok", bad, KEY)
-    intro = "`snakemake --cores 1 failed` prints the command that reruns just these."
-    return Section("failed", "Failed cells", intro, to_html(table), order=200)
-
-
-def runs_section(runs: pd.DataFrame) -> Section:
-    """Time and memory of every cell."""
-    measured = ["fit_wall_s", "predict_wall_s", "cpu_s", "peak_mb", "threads"]
-    frame = runs.reindex(columns=[*KEY, "status", *measured, "notes"]).fillna({"notes": ""})
-    units = {"fit_wall_s": "fit s", "predict_wall_s": "predict s", "cpu_s": "CPU s"}
-    frame = frame.rename(columns={**units, "peak_mb": "peak MB"})
-    formats = {"peak MB": ".0f"}
-    caption = "Time and memory of each cell, measured around the work alone"
-    table = Table(caption, frame, [*KEY, "status", "notes"], formats)
-    return Section(
-        "runs",
-        "How the runs went",
-        "Measured on this machine; not comparable across machines.",
-        to_html(table),
-        order=210,
     )

@@ -1,4 +1,4 @@
-"""A term added to the training loss (GLaS and its rivals), for bases that have embeddings."""
+"""A term added to the training loss (GLaS and its rivals), for bases that have label embeddings."""
 
 from __future__ import annotations
 
@@ -14,8 +14,17 @@ class Regulariser(Hook):
     kind = "regulariser"
 
     @abc.abstractmethod
-    def penalty(self, label_embeddings: Any, targets: Any) -> Any:
-        """The term to add to a batch's loss: a scalar of the type of the base's loss."""
+    def penalty(
+        self, label_embeddings: Any, targets: Any, document_embeddings: Any | None = None
+    ) -> Any:
+        """The term to add to a batch's loss: a scalar of the type of the base's loss.
+
+        ``label_embeddings[labels]`` gives the embeddings of some labels, float[n, d]: a tensor
+        float[L, d], or whatever a base has that can be indexed so. ``targets`` are the batch's
+        labels: one drawn for each document, int64[B], or all of them, B x L with non-zeros.
+        ``document_embeddings`` are the batch's documents in the space of the labels, float[B, d],
+        where the base has such.
+        """
 
     def joined(self, other: Regulariser) -> Regulariser:
         """The sum of both penalties."""
@@ -26,5 +35,9 @@ class _Sum(Regulariser):
     def __init__(self, *terms: Regulariser) -> None:
         self.terms = terms
 
-    def penalty(self, label_embeddings: Any, targets: Any) -> Any:
-        return sum(term.penalty(label_embeddings, targets) for term in self.terms)
+    def penalty(
+        self, label_embeddings: Any, targets: Any, document_embeddings: Any | None = None
+    ) -> Any:
+        return sum(
+            term.penalty(label_embeddings, targets, document_embeddings) for term in self.terms
+        )

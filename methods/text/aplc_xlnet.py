@@ -13,6 +13,7 @@ from benchmarks.data.split import Split
 from methods.hooks.loss_weights import LabelWeights
 from methods.interface import FitContext
 from methods.text.aplc import LabelClusters, Normalisation, even_cutoffs, normalised
+from methods.text.base import SETTINGS
 from methods.text.batches import TokenBatch
 from methods.text.dropout import Dropout
 from methods.text.network import After, TextNetwork
@@ -97,6 +98,7 @@ class ClusterLoss:
 
 
 _CLUSTERS: dict[str, Any] = {
+    **SETTINGS,
     # The authors of APLC-XLNet on EUR-Lex, where 1e-4 and 5e-5 are factors of 2e-3.
     "max_length": 512,
     "trainable": True,
@@ -116,9 +118,6 @@ _CLUSTERS: dict[str, Any] = {
     "evaluate_every": 500,
     "patience": 10**6,
     "dev_documents": 200,
-    "normalise_weights": False,
-    "negatives": 0,
-    "pool": 1,
 }
 
 
@@ -178,10 +177,11 @@ class ClusterTransformer(TransformerMethod):
         patience: int | None = None,
         dev_documents: int | None = None,
         pool: int | None = None,
+        piece: int | None = None,
     ) -> None:
-        settings = {k: v for k, v in locals().items() if k not in ("self", "recipe", "__class__")}
-        settings["encoder"] = encoder or self.default_encoder
-        super().__init__(recipe or self.default_recipe, settings)
+        recipe = recipe or self.default_recipe
+        encoder = encoder or self.default_encoder
+        super().__init__(recipe, locals())
         if self.summary not in SUMMARIES:
             raise ValueError(f"summary is one of {', '.join(SUMMARIES)}, not {self.summary!r}")
         if self.weights not in ("cluster", "eq24"):

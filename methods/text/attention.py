@@ -104,11 +104,14 @@ def fused_logits(
     kept_numbers: int = KEPT_NUMBERS,
 ) -> torch.Tensor:
     """Logits of all labels, float[n, L]; where more than ``kept_numbers`` attention weights would
-    have to be kept for the backward pass, they are computed again there."""
+    have to be kept for the backward pass, they are computed again there.
+
+    ``vectors`` is float[L, d], or float[n, L, d] where each document has labels of its own.
+    """
     first = head.first()
     # The bias passes through the attention unchanged: its weights sum to 1.
     projected = nn.functional.linear(hidden, first.weight, first.bias)
-    keep = hidden.shape[0] * hidden.shape[1] * len(vectors) <= kept_numbers
+    keep = hidden.shape[0] * hidden.shape[1] * vectors.shape[-2] <= kept_numbers
     if hidden.device.type == "cpu":
         lengths = mask.sum(dim=1).tolist()
         return head.above_relu(_Attended.apply(hidden, projected, vectors, lengths, keep))
@@ -118,7 +121,7 @@ def fused_logits(
 
     if keep:
         return part(vectors, hidden, projected)
-    chunks = vectors.split(max(1, kept_numbers // (hidden.shape[0] * hidden.shape[1])))
+    chunks = vectors.split(max(1, kept_numbers // (hidden.shape[0] * hidden.shape[1])), dim=-2)
     return torch.cat(
         [checkpoint(part, some, hidden, projected, use_reentrant=False) for some in chunks], dim=1
     )
@@ -140,10 +143,10 @@ class _Attended(torch.autograd.Function):
         lengths: list[int],
         keep: bool,
     ) -> torch.Tensor:
-        result = hidden.new_empty(len(hidden), len(vectors), projected.shape[2])
+        result = hidden.new_empty(len(hidden), vectors.shape[-2], projected.shape[2])
         kept = []
         for i, rows, h in _blocks(hidden, vectors, lengths):
-            weights = torch.softmax(vectors[rows] @ h.T, dim=-1)
+            weights = torch.softmax(_of_document(vectors, i)[rows] @ h.T, dim=-1)
             torch.mm(weights, projected[i, : len(h)], out=result[i, rows])
             if keep and any(ctx.needs_input_grad):
                 kept.append(weights)
@@ -160,7 +163,7 @@ class _Attended(torch.autograd.Function):
         of_projected = torch.zeros_like(projected)
         of_vectors = torch.zeros_like(vectors)
         for number, (i, rows, h) in enumerate(_blocks(hidden, vectors, ctx.lengths)):
-            some, length = vectors[rows], len(h)
+            some, length = _of_document(vectors, i)[rows], len(h)
             if ctx.kept and ctx.kept[number] is not None:  # else a second backward pass, of SSMix
                 weights, ctx.kept[number] = ctx.kept[number], None
             else:
@@ -171,8 +174,12 @@ class _Attended(torch.autograd.Function):
             of_scores = torch.mm(into, projected[i, :length].T)
             of_scores.sub_((into * reached).sum(dim=1, keepdim=True)).mul_(weights)
             of_hidden[i, :length].addmm_(of_scores.T, some)
-            of_vectors[rows].addmm_(of_scores, h)
+            _of_document(of_vectors, i)[rows].addmm_(of_scores, h)
         return of_hidden, of_projected, of_vectors, None, None
+
+
+def _of_document(vectors: torch.Tensor, i: int) -> torch.Tensor:
+    return vectors if vectors.dim() == 2 else vectors[i]
 
 
 def _blocks(
@@ -181,5 +188,5 @@ def _blocks(
     """Document, labels and hidden states of each block that is computed at a time."""
     for i, length in enumerate(lengths):
         size = max(64, CACHED_NUMBERS // length)
-        for start in range(0, len(vectors), size):
+        for start in range(0, vectors.shape[-2], size):
             yield i, slice(start, start + size), hidden[i, :length]

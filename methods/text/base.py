@@ -79,7 +79,7 @@ class TextMethod(Method):
         self.recipe = recipe
         # The arguments of a method have itself and its __class__ among them.
         own = {k: v for k, v in given.items() if k != "self" and not k.startswith("_")}
-        settings = self.RECIPES[recipe]
+        settings = {**SETTINGS, **self.RECIPES[recipe]}
         for key, value in {**own, **settings}.items():
             given_value = own.get(key)
             setattr(self, key, value if given_value is None else given_value)
@@ -147,7 +147,7 @@ class TextMethod(Method):
             history=history,
         )
 
-    def fit_in(self, train: Split, context: FitContext) -> TextModel:
+    def fit_in(self, train: Split, context: FitContext) -> Model:
         labels = trained_labels(train, context.dev)
         torch.manual_seed(context.seed)
         network = self.build(train, labels, context)

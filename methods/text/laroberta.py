@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks.data.split import Split
 from methods.interface import FitContext
 from methods.text.attention_xml import attention_groups
+from methods.text.base import SETTINGS
 from methods.text.dropout import Dropout
 from methods.text.network import LabelAttentionNetwork, TextNetwork
 from methods.text.optimiser import Group
@@ -35,6 +36,7 @@ class EncoderAttention(EncoderStages, LabelAttentionNetwork):
 
 
 _LABEL_ATTENTION: dict[str, Any] = {
+    **SETTINGS,
     # The authors of TailMix on EUR-Lex: LaRoberta.yaml, whose encoder is frozen.
     "max_length": 300,
     "trainable": False,
@@ -54,9 +56,6 @@ _LABEL_ATTENTION: dict[str, Any] = {
     "evaluate_every": 300,
     "patience": 20,
     "dev_documents": 3090,
-    "normalise_weights": True,
-    "negatives": 0,
-    "pool": 1,
 }
 
 
@@ -117,10 +116,11 @@ class LabelAttentionTransformer(TransformerMethod):
         normalise_weights: bool | None = None,
         negatives: int | None = None,
         pool: int | None = None,
+        piece: int | None = None,
     ) -> None:
-        settings = {k: v for k, v in locals().items() if k not in ("self", "recipe", "__class__")}
-        settings["encoder"] = encoder or self.default_encoder
-        super().__init__(recipe or self.default_recipe, settings)
+        recipe = recipe or self.default_recipe
+        encoder = encoder or self.default_encoder
+        super().__init__(recipe, locals())
 
     def build(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:
         """The network, without its encoder where hidden states are computed once."""

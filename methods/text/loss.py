@@ -54,7 +54,21 @@ class BinaryCrossEntropy:
 
         Logits and targets hold the columns of the sample only.
         """
-        columns = None if sample is None else sample.columns
+        terms = self._terms(logits, targets, None if sample is None else sample.columns)
+        if sample is None:
+            return terms.mean()
+        return (terms * sample.factors).sum() / (len(terms) * sample.n_labels)
+
+    def of_entries(
+        self, logits: torch.Tensor, targets: torch.Tensor, labels: torch.Tensor
+    ) -> torch.Tensor:
+        """The mean over entries [n, C] that belong to ``labels`` [n, C]; -1 does not count."""
+        real = labels >= 0
+        return self._terms(logits, targets, labels.clamp(min=0))[real].mean()
+
+    def _terms(
+        self, logits: torch.Tensor, targets: torch.Tensor, columns: torch.Tensor | None
+    ) -> torch.Tensor:
         scale, positive, negative = (
             row if row is None or columns is None else row[columns]
             for row in (self.scale, self.positive, self.negative)
@@ -72,9 +86,7 @@ class BinaryCrossEntropy:
             of_negatives = (1 - targets) * against
             terms = of_positives if positive is None else positive * of_positives
             terms = terms + (of_negatives if negative is None else negative * of_negatives)
-        if sample is None:
-            return terms.mean()
-        return (terms * sample.factors).sum() / (len(terms) * sample.n_labels)
+        return terms
 
 
 @dataclass(frozen=True)

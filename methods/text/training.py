@@ -85,6 +85,12 @@ class Examples:
         """Labels of some documents as float32[n, L]."""
         return torch.from_numpy(self.labels[rows].toarray().astype(np.float32)).to(device)
 
+    def top(
+        self, network: Any, k: int, device: str, pool: ThreadPoolExecutor | None = None
+    ) -> TopK:
+        """The k best labels of each document by a network."""
+        return top_labels(network, self.documents, k, device, pool)
+
 
 @dataclass
 class History:
@@ -256,7 +262,7 @@ class Trainer:
             return
         started = time.monotonic()
         with self._averaged():
-            top = top_labels(self.network, self.dev.documents, 5, self.context.device, pool)
+            top = self.dev.top(self.network, 5, self.context.device, pool)
             value = _selection(top, self.dev.labels, self.train.labels)
             self.history.scores.append((self.step, value))
             if value > self.best[0]:

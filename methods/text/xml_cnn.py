@@ -51,10 +51,12 @@ RECIPES: dict[str, dict[str, Any]] = {
         "dimensions": 64,
         "stride": 1,
         "bottleneck": 256,
-        "epochs": 12,
+        "dropout": 0.2,
+        "epochs": 15,
         "learning_rate": 2e-3,
         "start_at_frequencies": True,
-        "swa_from": 6,
+        "swa_from": 10,
+        "piece": 20,
     },
 }
 
@@ -89,9 +91,14 @@ class ConvolutionNetwork(TextNetwork):
         self.dropout = Dropout(dropout)
 
     def start_at(self, frequencies: np.ndarray) -> None:
-        """Start the biases of the labels at the log-odds of their share of documents."""
+        """Start the biases of the labels at the log-odds of their share of documents.
+
+        Weights start small, so that logits are near these: large random ones drive the bottleneck
+        to zero in the first steps, and it does not recover.
+        """
         with torch.no_grad():
             self.output.bias.copy_(log_odds(frequencies))
+            self.output.weight.mul_(0.05)
 
     def embed(self, batch: TokenBatch) -> torch.Tensor:
         """Word vectors."""

@@ -19,6 +19,7 @@ from methods._kernels.random import stream
 from methods.hooks.loss_weights import LabelWeights
 from methods.interface import Progress, no_progress
 from methods.trees import node_solver
+from methods.trees.node_problem import document_counts
 from methods.trees.node_solver import NodeWeights, SolverSettings
 
 
@@ -144,7 +145,11 @@ def train(
     weights: LabelWeights | None = None,
     progress: Progress = no_progress,
 ) -> Forest:
-    """Train every classifier of every node; ``weights`` act at the leaves only (PW sec. 5)."""
+    """Train every classifier of every node.
+
+    The loss of a leaf's classifiers has the ``weights`` of their labels, that of an inner node's
+    those of groups with as many documents (PW sec. 3).
+    """
     by_label = labels.tocsc()
     by_label.sort_indices()
     nodes = [(t, v) for t, tree in enumerate(trees) for v in range(len(tree))]
@@ -153,12 +158,13 @@ def train(
 
     def train_node(node: tuple[int, int]) -> NodeWeights:
         tree, number = trees[node[0]], node[1]
-        leaf = tree.is_leaf(number)
         targets = tree.targets(number)
         factors = np.ones((2, len(targets)))
-        if leaf and weights is not None:
+        if weights is not None and tree.is_leaf(number):
             own = tree.labels[number]
             factors = np.stack([weights.negative[own], weights.positive[own]])
+        elif weights is not None and weights.of_groups is not None:
+            factors[1] = weights.of_groups(document_counts(by_label, targets))
         return node_solver.train_node(
             X, scales, by_label, targets, settings, factors, (*seed_axes, *node)
         )

@@ -5,8 +5,24 @@ Compiled, since a forest has thousands of small nodes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numba import njit
+from scipy import sparse
+
+
+def grouped_positives(
+    by_label: sparse.csc_matrix, groups: Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The documents of each group of labels: (indptr, documents), ascending within a group."""
+    starts = np.concatenate([[0], np.cumsum([len(group) for group in groups])])
+    return positives_of(by_label.indptr, by_label.indices, np.concatenate(groups), starts)
+
+
+def document_counts(by_label: sparse.csc_matrix, groups: Sequence[np.ndarray]) -> np.ndarray:
+    """How many documents carry any label of each group, int64[groups]."""
+    return np.diff(grouped_positives(by_label, groups)[0])
 
 
 @njit(cache=True, nogil=True)

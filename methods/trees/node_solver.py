@@ -19,7 +19,7 @@ from scipy import sparse
 
 from methods._kernels.random import shuffle, stream
 from methods._kernels.rows import gather_scaled
-from methods.trees.node_problem import positives_of
+from methods.trees.node_problem import grouped_positives
 
 BLOCK = 128
 """Classifiers trained side by side: a whole leaf of Parabel's."""
@@ -334,12 +334,7 @@ def train_node(
     ``factors`` float64[2, targets] multiply C of a classifier's negatives and positives. Rows of X
     are multiplied by ``scales``; ``seed_axes`` seed the order of documents.
     """
-    pos_indptr, documents = positives_of(
-        by_label.indptr,
-        by_label.indices,
-        np.concatenate(targets),
-        np.concatenate([[0], np.cumsum([len(group) for group in targets])]),
-    )
+    pos_indptr, documents = grouped_positives(by_label, targets)
     rows = np.unique(documents)
     pos_rows = np.searchsorted(rows, documents)
     features, indptr, columns, values = gather_scaled(

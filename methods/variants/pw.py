@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.data.split import Split
+from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B, inverse_propensity
 from methods.hooks import Hooks
 from methods.hooks.loss_weights import LabelWeights
 from methods.interface import FitContext, Method, Model, Variant
@@ -35,10 +36,17 @@ class LabelWeightVariant(Variant):
         """The factor of each label, from its training count and its inverse propensity."""
 
     def weights(self, train: Split) -> LabelWeights:
-        """The factors for a training split; negatives keep weight 1."""
+        """The factors for a training split; negatives keep weight 1.
+
+        The propensity of a group of labels is that of a label with as many documents (PW sec. 3).
+        """
+        A, B = train.meta.get("A", DEFAULT_A), train.meta.get("B", DEFAULT_B)
+
+        def of_counts(counts: np.ndarray) -> np.ndarray:
+            return self.positive(counts, inverse_propensity(counts, len(train), A, B))
+
         counts = train.label_counts()
-        positive = self.positive(counts, train.inverse_propensity())
-        return LabelWeights(positive, np.ones(len(counts)))
+        return LabelWeights(of_counts(counts), np.ones(len(counts)), of_counts)
 
 
 class PW(LabelWeightVariant):

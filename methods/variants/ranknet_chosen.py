@@ -23,9 +23,9 @@ from methods.variants.ranknet import NetworkModel, RankNet, RerankVariant
 
 GRID: dict[str, tuple[Any, ...]] = {
     "neighbours": (0, 10),
-    "trade_off": (0.1, 1.0),
+    "trade_off": (0.1, 1.0, 10.0, 100.0, 300.0),
     "margin": (0.0, 0.1),
-    "rate": (0.003, 0.01, 0.03),
+    "rate": (0.003, 0.01, 0.03, 0.1),
 }
 UNTRAINED = {"epochs": 0}
 """Keeps the ranking of the base, for where every other setting costs too much."""
@@ -72,9 +72,10 @@ class RankNetChosen(RerankVariant):
         started = time.perf_counter()
         top = self._ranknet().held_out(base, train, context)
         scored = time.perf_counter()
-        setting = self.choose(model, top, train, context.seed)
+        exempt = self._ranknet().never_positive(train, context.seed)
+        setting = self.choose(model, top, train, context.seed, exempt)
         chosen = time.perf_counter()
-        network = self._ranknet(**setting).train_network(model, top, train, context.seed)
+        network = self._ranknet(**setting).train_network(model, top, train, context.seed, exempt)
         network.seconds = {
             "scores": scored - started,
             "choosing": chosen - scored,
@@ -82,9 +83,19 @@ class RankNetChosen(RerankVariant):
         }
         said = ", ".join(f"{name} {value}" for name, value in setting.items())
         network.remarks = [f"RankNet's settings, chosen: {said}"]
+        at_border = borders(setting)
+        if at_border:
+            network.remarks.append(f"at the border of the grid: {', '.join(at_border)}")
         return network
 
-    def choose(self, model: Model, top: TopK, train: Split, seed: int) -> dict[str, Any]:
+    def choose(
+        self,
+        model: Model,
+        top: TopK,
+        train: Split,
+        seed: int,
+        exempt: np.ndarray | None = None,
+    ) -> dict[str, Any]:
         """The setting with the highest mean of PSP@1, 3, 5 among those that keep P@1."""
         order = np.random.default_rng([seed, 3]).permutation(len(train))
         n_judges = max(1, round(self.share * len(train)))
@@ -94,7 +105,8 @@ class RankNetChosen(RerankVariant):
         A, B = train.meta.get("A", DEFAULT_A), train.meta.get("B", DEFAULT_B)
         best, best_psp, floor = UNTRAINED, -np.inf, -np.inf
         for setting in settings():
-            network = self._ranknet(**setting).train_network(model, scores, learnt_from, seed)
+            ranknet = self._ranknet(**setting)
+            network = ranknet.train_network(model, scores, learnt_from, seed, exempt)
             ranked = reordered(judged.indices, network.rescore(judged), 5)
             found = score(ranked, train.labels[judges], train.labels, A=A, B=B)
             if setting == UNTRAINED:
@@ -103,6 +115,18 @@ class RankNetChosen(RerankVariant):
             if psp > best_psp and found["P@1"] >= floor:
                 best, best_psp = setting, psp
         return best
+
+
+def borders(setting: dict[str, Any]) -> list[str]:
+    """The parameters whose value is the least or largest of the grid and might go beyond it.
+
+    No neighbours and no margin are the end of what there is.
+    """
+    return [
+        name
+        for name, value in setting.items()
+        if name in GRID and value != 0 and value in (min(GRID[name]), max(GRID[name]))
+    ]
 
 
 def settings() -> Iterator[dict[str, Any]]:

@@ -175,13 +175,14 @@ def backward(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def train(  # type: ignore[no-untyped-def]
-    form, candidates, scores, label_indptr, label_indices, counts,
+    form, candidates, scores, label_indptr, label_indices, counts, exempt,
     indptr, columns, W, W1, W2, n_negatives, trade_off, margin, rate, epochs, state,
 ):  # fmt: skip
     """Stochastic AdaGrad over documents; the mean loss of each epoch.
 
-    Negatives are drawn among a document's candidates that are not its labels. Labels of a
-    document that the base did not propose cannot be ranked, and are left out.
+    Negatives are drawn among a document's candidates that are not its labels and not ``exempt``
+    (bool[L]). Labels of a document that the base did not propose cannot be ranked, and are left
+    out.
     """
     n, k = candidates.shape
     n_labels = len(counts)
@@ -214,7 +215,7 @@ def train(  # type: ignore[no-untyped-def]
                     n_positive += 1
             if n_positive > 0:
                 chosen = _draw_negatives(
-                    positive[:n_positive], length, n_negatives, negative, state
+                    positive[:n_positive], labels, exempt, n_negatives, negative, state
                 )
                 forward(
                     form, scores[i, :length], labels, position, indptr, columns, W, W1, W2, layers,
@@ -236,11 +237,11 @@ def train(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _draw_negatives(positive, length, n_negatives, out, state):  # type: ignore[no-untyped-def]
-    """Different positions that are no positives, into ``out``; how many."""
+def _draw_negatives(positive, labels, exempt, n_negatives, out, state):  # type: ignore[no-untyped-def]
+    """Different positions, neither positive nor of exempt labels, into ``out``; how many."""
     n = 0
-    for p in range(length):
-        taken = False
+    for p in range(len(labels)):
+        taken = exempt[labels[p]]
         for q in positive:
             taken = taken or q == p
         if not taken:

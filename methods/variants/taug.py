@@ -148,6 +148,7 @@ class TaugModel(Model):
         self.parts = parts
         self.labels = labels  # the label behind each column of each part
         self.n_labels = n_labels
+        self.remarks: list[str] = []
 
     def predict(self, inputs: Inputs, k: int) -> TopK:
         """The best of both, by their own scores."""
@@ -176,8 +177,8 @@ class TaugModel(Model):
 
     @property
     def notes(self) -> list[str]:  # type: ignore[override]
-        """The notes of both models."""
-        return [note for model in self.parts for note in model.notes]
+        """The notes of both models, and where Taug could not do what it is for."""
+        return [*(note for model in self.parts for note in model.notes), *self.remarks]
 
     def save(self, folder: Path) -> None:
         """Write both models and their labels."""
@@ -277,18 +278,30 @@ class Decoupled(Changed[Taug]):
         head = head_labels(train.label_counts(), self._change.tau)
         tail = np.setdiff1d(np.arange(train.n_labels), head)
         context = replace(context, checkpoint=None)
-        parts, labels = [], []
+        parts, labels, remarks = [], [], []
         # One after the other with all threads: side by side on half of them each, the smaller
         # model's half would soon be idle.
         if len(head):
             part = _restricted(train, head, everything=len(tail) == 0)
+            remarks += _without_negatives(part, "head")
             parts.append(self._base.fit_in(part, _of_labels(context, head)))
             labels.append(head)
         if len(tail):
             part = _restricted(train, tail, everything=len(head) == 0)
+            remarks += [*_without_negatives(part, "tail"), *self._moot_swaps(part)]
             parts.append(self._fit_tail(part, _of_labels(context, tail)))
             labels.append(tail)
-        return TaugModel(parts, labels, train.n_labels)
+        model = TaugModel(parts, labels, train.n_labels)
+        model.remarks = remarks
+        return model
+
+    def _moot_swaps(self, part: Split) -> list[str]:
+        """A remark where the features of each document are equal, as 0/1 features are."""
+        X = part.inputs.bow
+        assert X is not None
+        if not self._change.swap or self._change.n_aug == 0 or not _equal_within_rows(X):
+            return []
+        return ["swapping changes nothing: the features that a document has are all equal"]
 
     def _fit_tail(self, part: Split, context: FitContext) -> Model:
         if self._change.n_aug == 0:
@@ -314,6 +327,22 @@ def _restricted(train: Split, labels: np.ndarray, everything: bool) -> Split:
     own = sparse.csr_matrix(train.labels[:, labels])
     rows = np.flatnonzero(np.diff(own.indptr) > 0)
     return Split(Inputs(bow=train.inputs.bow[rows]), own[rows], train.meta)  # type: ignore[index]
+
+
+def _without_negatives(part: Split, which: str) -> list[str]:
+    """A remark on labels that every document of their part carries."""
+    full = int((part.label_counts() == len(part)).sum())
+    if not full:
+        return []
+    noun, verb = ("label", "has") if full == 1 else ("labels", "have")
+    return [f"{full} {which} {noun} {verb} no negative document"]
+
+
+def _equal_within_rows(X: sparse.csr_matrix) -> bool:
+    ends = X.indptr[1:-1][(X.indptr[1:-1] > 0) & (X.indptr[1:-1] < X.nnz)]
+    same = X.data[1:] == X.data[:-1]
+    same[ends - 1] = True  # the first value of a row may differ from the last of the row before
+    return bool(same.all())
 
 
 def _of_labels(context: FitContext, labels: np.ndarray) -> FitContext:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browser import Browser
 from workspace import Workspace
 
 
@@ -29,3 +31,10 @@ def own_tree(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Workspace:
     for name in ("Snakefile", "environment.yml"):
         shutil.copy(root / name, copy / name)
     return Workspace(copy, copy)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    opened = Browser()
+    yield opened
+    opened.close()

@@ -19,4 +19,4 @@ def test_the_example_of_own_data_runs_to_the_report(workspace, root):
     assert set(cells["variant"]) == {"plain", "PW"}
     assert set(cells["status"]) == {"ok"}
     assert "glas" not in set(cells["convention"]), "two test documents have no propensities"
-    assert "my-data" in workspace.read("results/report.html")
+    assert "<title>my-data</title>" in workspace.read("results/report.html")

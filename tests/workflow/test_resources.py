@@ -101,7 +101,7 @@ def test_a_gpu_cell_asks_for_one_and_is_skipped_where_there_is_none(tmp_path, ro
     cells = [{**block, "budget": {"device": "cuda"}}, {**block, "seeds": [1]}]
     path = workspace.configure({"cells": cells, "top_k": 10})
     runs = "results/runs/tiny-bow/popularity/plain"
-    done = workspace.run("--cores", "1", f"{runs}/seed0/run.json", config=path)
+    done = workspace.run("--verbose", "--cores", "1", f"{runs}/seed0/run.json", config=path)
     assert "device=cuda, gpu=1" in done.stdout + done.stderr
     record = json.loads(workspace.read(f"{runs}/seed0/run.json"))
     assert record["status"] == "skipped"

@@ -1,13 +1,17 @@
 """The whole DAG on the tiny corpus, and what makes it run again."""
 
 import json
+import re
+import zipfile
 
 import pandas as pd
 import pytest
 import yaml
+from browser import assert_sound
 from workspace import Workspace
 
 from benchmarks.common.schema import validate
+from workflow.diff import BEYOND, GONE, compare_runs, describe, read_values
 from workflow.runtime.cell import RUN_SCHEMA
 
 
@@ -45,6 +49,47 @@ def test_every_output_is_there(done):
     report = done.read("results/report.html")
     assert "LinearSVC" in report
     assert "data:image/svg+xml;base64," in report
+    labels = pd.read_csv(done.folder / "results/labels/tiny-bow.csv")
+    assert {"name", "train", "test", "found@5 LinearSVC/PW", "norm DiSMEC/plain"} <= set(labels)
+
+
+def test_the_report_holds_in_a_browser(done, browser):
+    assert_sound(browser, done.folder / "results/report.html")
+
+
+def test_cell_logs_say_what_was_done(done):
+    log = done.read("results/logs/runs/tiny-bow/LinearSVC/PW/seed0.log")
+    for words in ("300 + 80 documents, 60 labels", "parameters:", "fit:", "predict:", "written"):
+        assert words in log
+
+
+def test_figures_are_those_of_the_reference(done, root):
+    # Any change of a method shows here; docs/trust.md says what may move between machines.
+    found = compare_runs(
+        read_values(root / "results/reference/smoke.csv"),
+        read_values(done.folder / "results/cells.csv"),
+    )
+    whole = found[(found["bin"] == "all") & (found["convention"] == "xc-matlab")]
+    bad = whole[whole["what"].isin([BEYOND, GONE]) | (whole["what"] == "status")]
+    assert bad.empty, describe(bad)
+
+
+def test_the_archive_of_snakemakes_report_has_captions_and_no_dead_links(done, smoke):
+    done.run("--report", "report.zip", config=smoke)
+    with zipfile.ZipFile(done.folder / "report.zip") as archive:
+        names = archive.namelist()
+        text = "".join(
+            archive.read(name).decode("utf-8", "replace")
+            for name in names
+            if name.endswith((".html", ".js")) and "data" not in name.split("/")[-2:-1]
+        )
+        pages = [archive.read(n).decode() for n in names if n.endswith("report.html")]
+    assert "Start with" in text
+    for words in ("Published and ours", "Audit", "Tables", "Figures", "A figure redrawn"):
+        assert words in text
+    links = {link for page in pages for link in re.findall(r'<a [^>]*href="([^"]*)"', page)}
+    assert links
+    assert all(link.startswith("#") for link in links)
 
 
 def test_records_follow_their_schema_and_say_where_they_came_from(done):

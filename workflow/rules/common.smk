@@ -5,6 +5,7 @@ import sys
 import uuid
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 from snakemake_interface_executor_plugins.settings import ExecMode
 
 from benchmarks.data import names as dataset_names
@@ -19,6 +20,8 @@ from benchmarks.papers.spec import paper_folders, sources
 from benchmarks.records.cell import Cell
 from benchmarks.render.page import template_digest
 from workflow.config import check, check_pairs, plan, swept
+from workflow.console import attach, closing_words
+from workflow.preflight import missing_files
 from workflow.resources import announce, needed
 from workflow.runtime.devices import resolve
 from workflow.runtime.digest import code_digest
@@ -47,6 +50,8 @@ try:
     if IS_MAIN:
         check_pairs(JOBS.values(), CONFIG_NAME, SETTINGS["misfits"])
         announce(JOBS.values(), CARDS, CONFIG_NAME)
+        for line in missing_files(dict.fromkeys(cell.dataset for cell in JOBS), CARDS):
+            logger.warning(line)
 except InvalidDocumentError as error:
     raise WorkflowError(str(error))
 
@@ -69,6 +74,16 @@ if IS_MAIN:
     os.environ[RUN_VARIABLE] = uuid.uuid4().hex
     before_execution(workflow, start_afresh)
 
+
+onstart:
+    attach(workflow, len(JOBS))
+
+
+onsuccess:
+    if Path("results/report.html").exists() and Path("results/runs.csv").exists():
+        print(closing_words(), file=sys.stderr)
+
+
 # A pattern of the variants that are made from other cells; of none, one that nothing matches.
 ENSEMBLES = "|".join(
     sorted({re.escape(cell.variant) for cell, job in JOBS.items() if job.members})
@@ -88,6 +103,11 @@ def get_job(wildcards):
     cell = Cell(
         wildcards.dataset, wildcards.base, wildcards.variant, int(wildcards.seed)
     )
+    if cell not in JOBS:
+        raise WorkflowError(
+            f"{cell} is not a cell of {CONFIG_NAME}. Add it under 'cells:' there, or name the "
+            "file that has it: snakemake --cores all TARGET --configfile FILE"
+        )
     return JOBS[cell]
 
 
@@ -148,6 +168,14 @@ def get_cell_files(name):
     return [f"results/runs/{cell.path}/{name}" for cell in JOBS]
 
 
+def get_files_on_dataset(name):
+    def get(wildcards):
+        cells = (cell for cell in JOBS if cell.dataset == wildcards.dataset)
+        return [f"results/runs/{cell.path}/{name}" for cell in cells]
+
+    return get
+
+
 def get_datasets():
     return list(dict.fromkeys(cell.dataset for cell in JOBS))
 
@@ -192,6 +220,26 @@ def get_artefact_code(paper):
 def get_artefact_files():
     artefacts = [artefact for declared in ARTEFACTS.values() for artefact in declared]
     return [path for artefact in artefacts for path in artefact.files]
+
+
+def get_shown_files(artefacts, paper):
+    # In the archive of `snakemake --report`: of a figure its drawing, of a table its numbers.
+    shown = []
+    for artefact in artefacts:
+        suffix = ".svg" if artefact.kind == "figure" else ".csv"
+        for path in artefact.files:
+            if not path.endswith(suffix):
+                shown.append(path)
+                continue
+            marked = report(
+                path,
+                caption=f"../report/{artefact.kind}.rst",
+                category=f"{artefact.kind.capitalize()}s",
+                subcategory=paper or "every run",
+                labels={"name": artefact.name, "about": artefact.caption or artefact.name},
+            )
+            shown.append(marked)
+    return shown
 
 
 def get_settings(artefacts):

@@ -8,7 +8,15 @@ rule audit:
         PAPER_FILES,
     output:
         csv="results/audit.csv",
-        page=report("results/audit.html", category="Audit"),
+        page=report(
+            "results/audit.html",
+            caption="../report/audit.rst",
+            category="Audit",
+            labels={
+                "name": "audit",
+                "about": "the papers' printed values against themselves",
+            },
+        ),
     log:
         "results/logs/audit.log",
     conda:
@@ -30,7 +38,15 @@ rule compare:
         papers=PAPER_FILES,
     output:
         csv="results/compare/{paper}.csv",
-        page=report("results/compare/{paper}.html", category="Published and ours"),
+        page=report(
+            "results/compare/{paper}.html",
+            caption="../report/compare.rst",
+            category="Published and ours",
+            labels={
+                "name": "{paper}",
+                "about": "every printed value with its verdict",
+            },
+        ),
     log:
         "results/logs/compare/{paper}.log",
     wildcard_constraints:

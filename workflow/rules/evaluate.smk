@@ -49,3 +49,35 @@ rule intervals:
         code=code_digest("benchmarks.records.intervals"),
     script:
         "../scripts/intervals.py"
+
+
+rule bins:
+    input:
+        get_cell_files("instance.npz"),
+    output:
+        "results/bins.csv",
+    log:
+        "results/logs/bins.log",
+    conda:
+        "../../environment.yml"
+    params:
+        code=code_digest("benchmarks.records.bins"),
+    script:
+        "../scripts/bins.py"
+
+
+rule labels:
+    input:
+        data="results/data/{dataset}/meta.json",
+        predictions=get_files_on_dataset("predictions.npz"),
+        norms=get_files_on_dataset("norms.npz"),
+    output:
+        "results/labels/{dataset}.csv",
+    log:
+        "results/logs/labels/{dataset}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        code=code_digest("benchmarks.records.labels"),
+    script:
+        "../scripts/labels.py"

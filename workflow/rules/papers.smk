@@ -15,7 +15,7 @@ for paper, declared in ARTEFACTS.items():
                 get_needed_files(artefacts),
                 cells=get_needed_cell_files(artefacts),
             output:
-                [path for artefact in artefacts for path in artefact.files],
+                get_shown_files(artefacts, paper),
                 page=[f"results/tables/{paper}.html"] if trained else [],
             log:
                 f"results/logs/artefacts/{label}.log",

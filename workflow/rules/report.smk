@@ -2,11 +2,19 @@ rule report:
     input:
         cells="results/cells.csv",
         runs="results/runs.csv",
+        intervals="results/intervals.csv",
+        bins="results/bins.csv",
+        labels=expand("results/labels/{dataset}.csv", dataset=get_datasets()),
         audit="results/audit.csv",
-        verdicts="results/compare/summary.csv",
+        verdicts=expand("results/compare/{paper}.csv", paper=PAPERS),
         artefacts=get_artefact_files(),
     output:
-        report("results/report.html", caption="../report/report.rst", category="Report"),
+        report(
+            "results/report.html",
+            caption="../report/report.rst",
+            category="Report",
+            labels={"name": "report", "about": "the whole run on one page"},
+        ),
     log:
         "results/logs/report.log",
     conda:
@@ -15,19 +23,21 @@ rule report:
         code=code_digest("workflow.report"),
         templates=template_digest(),
         papers=USER_PAPERS,
+        own_data=list(USER_CARDS),
+        configfiles=[str(f) for f in workflow.overwrite_configfiles],
     script:
         "../scripts/report.py"
 
 
-# Lists what failed and how to run just that again; makes no file, so it always answers.
+# Lists what failed and how to run just that again. It has no input, so that it starts no work,
+# and makes no file, so that it always answers.
 rule failed:
-    input:
-        "results/cells.csv",
     log:
         "results/logs/failed.log",
     conda:
         "../../environment.yml"
     params:
+        records=get_cell_files("run.json"),
         configfiles=[str(f) for f in workflow.overwrite_configfiles],
     script:
         "../scripts/failed.py"

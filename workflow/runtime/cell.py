@@ -64,6 +64,7 @@ def run_cell(
         "data": meta["checksum"],
     }
     if waited and (found := _made_meanwhile(folder, identity)) is not None:
+        log.write_text("Made by a process of an earlier run; its log is gone.\n", encoding="utf-8")
         return found
     scratch, checkpoint = folder / ".scratch", folder / ".checkpoint"
     checkpoint.mkdir(exist_ok=True)
@@ -86,6 +87,7 @@ def run_cell(
         "status": outcome["status"],
         "reason": outcome["reason"],
         "notes": [bounded(note) for note in outcome.get("notes", [])[:NOTES]],
+        "history": outcome.get("history", {}),
         "phases": outcome.get("phases", {}),
         "wall_s": ended.wall_s,
         "cpu_s": ended.cpu_s,
@@ -100,7 +102,7 @@ def run_cell(
         "node": provenance.node(),
         "versions": provenance.versions(),
         **provenance.commit(),
-        "log_tail": tail(log) if outcome["status"] != "ok" else [],
+        "log_tail": tail(log),
     }
     try:
         finish(folder, scratch, record, meta, top_k)

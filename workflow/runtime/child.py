@@ -30,7 +30,7 @@ from benchmarks.data.split import Split
 from benchmarks.evaluation.propensity import LEAST_DOCUMENTS
 from benchmarks.evaluation.topk import TopK
 from methods.controls import Oracle
-from methods.interface import Clock, Method, Model, Resources
+from methods.interface import Clock, DivergedError, Method, Model, Resources
 from methods.registry import MisfitError, Recipe, assemble
 from workflow.runtime import disk
 from workflow.runtime.logs import bounded
@@ -61,6 +61,7 @@ class Journal:
             "wall_s": time.monotonic() - wall,
             "cpu_s": _cpu_seconds() - cpu,
         }
+        print("{}: {wall_s:.2f} s, CPU {cpu_s:.2f} s".format(phase, **self.phases[phase]))
 
     def progress(self, done: float, total: float, what: str = "") -> None:
         """The ``progress`` that methods are given."""
@@ -86,6 +87,8 @@ def run(spec: dict[str, Any], scratch: Path) -> dict[str, Any]:
         return {"peak_gpu_mb": _peak_gpu_mb(), **outcome, "phases": journal.phases}
     except MisfitError as misfit:
         return {"status": "skipped", "reason": f"not applicable: {misfit}", "phases": {}}
+    except DivergedError as diverged:
+        return {"status": "diverged", "reason": str(diverged), "phases": journal.phases}
     except MemoryError as error:
         traceback.print_exc()
         reason = f"memory ran out in {journal.phase} ({error or 'MemoryError'})"
@@ -119,6 +122,8 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
     if isinstance(method, Oracle):
         method = method.given(test.labels)
     ok: dict[str, Any] = {"status": "ok", "reason": "", "params": plain(method.params())}
+    print(f"{spec['data']}: {len(train)} + {len(test)} documents, {train.n_labels} labels")
+    print(f"parameters: {json.dumps(ok['params'], default=str)}", flush=True)
     with journal.timed("warm_up"):
         method.warm_up(train.observed())
     if "shard" in spec:
@@ -151,10 +156,12 @@ def _run(spec: dict[str, Any], scratch: Path, journal: Journal) -> dict[str, Any
     indices, scores = top.indices.astype(np.int32), top.scores.astype(np.float32)
     np.savez_compressed(scratch / "predictions.npz", indices=indices, scores=scores)
     np.savez_compressed(scratch / "norms.npz", norms=_norms(model, train))
+    print(f"the best {top.indices.shape[1]} labels of {len(test)} documents are written")
     return {
         **ok,
         "notes": [_printable(str(note)) for note in model.notes],
         "decision_threshold": _finite(model.decision_threshold),
+        "history": {name: list(map(float, values)) for name, values in model.fit_history.items()},
     }
 
 

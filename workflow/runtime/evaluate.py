@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.common.atomic import atomic_path
+from benchmarks.common.digests import DamagedError
 from benchmarks.data.prepared import open_prepared
 from benchmarks.data.split import Split
 from benchmarks.evaluation.bins import frequency_bins
@@ -20,7 +22,7 @@ from benchmarks.evaluation.metrics import Evaluation, ends_above, evaluate
 from benchmarks.evaluation.propensity import LEAST_DOCUMENTS
 from benchmarks.evaluation.topk import TopK
 from benchmarks.records.cell import PREDICTIONS
-from benchmarks.records.cells import COMPLETE_LABELS, PS_ESTIMATE
+from benchmarks.records.cells import COMPLETE_LABELS, PS_ESTIMATE, UNSCORED
 from benchmarks.records.files import cell_file, read_record, write_evaluation
 
 Threshold = float | Literal["natural"] | None
@@ -40,15 +42,32 @@ def evaluate_cell(
     """Score a cell under every convention; a cell that failed gets empty files.
 
     ``instance.npz`` holds the points of the default convention. With a ``threshold`` F1 is
-    measured too, where the cell allows it. ``evaluation.json``, written last, binds both files to
-    the record.
+    measured too, where the cell allows it. If scoring itself fails, the files say why
+    (:data:`UNSCORED`), and the cell counts as failed. ``evaluation.json``, written last, binds
+    both files to the record.
     """
     record = read_record(folder)
-    if record["status"] != "ok":
-        _write(metrics, pd.DataFrame(columns=list(COLUMNS)))
-        Evaluation(DEFAULT, 0, {}, {}).save(instance)
-        write_evaluation(record, metrics, instance)
-        return
+    rows = pd.DataFrame(columns=list(COLUMNS))
+    evaluation = Evaluation(DEFAULT, 0, {}, {})
+    if record["status"] == "ok":
+        try:
+            rows, evaluation = _scores(folder, data, ks, threshold, record)
+        except (DamagedError, OSError):
+            raise  # files that are not what was written are made again, not scored
+        except Exception as error:
+            # The border of the cell, as in its child: one cell's failure must not stop the rest.
+            traceback.print_exc()
+            reason = f"{type(error).__name__} in {UNSCORED}: {error}"
+            rows = pd.DataFrame([{**dict.fromkeys(COLUMNS), UNSCORED: reason}])
+    _write(metrics, rows)
+    evaluation.save(instance)
+    write_evaluation(record, metrics, instance)
+
+
+def _scores(
+    folder: Path, data: Path, ks: Sequence[int], threshold: Threshold, record: Mapping[str, Any]
+) -> tuple[pd.DataFrame, Evaluation]:
+    """Every row of ``metrics.csv``, and the points of the default convention."""
     train, test = open_prepared(data)
     with np.load(cell_file(folder, PREDICTIONS, record)) as stored:
         top = TopK(stored["indices"], stored["scores"])
@@ -64,9 +83,7 @@ def evaluate_cell(
             frames.append(scored(convention=name).frame())
     if test.complete is not None:
         frames.append(_truth(top, train, test, settings))
-    _write(metrics, pd.concat(frames, ignore_index=True))
-    evaluation.save(instance)
-    write_evaluation(record, metrics, instance)
+    return pd.concat(frames, ignore_index=True), evaluation
 
 
 def _threshold(
@@ -101,4 +118,5 @@ def _truth(top: TopK, train: Split, test: Split, settings: dict[str, Any]) -> pd
 
 def _write(path: Path, frame: pd.DataFrame) -> None:
     with atomic_path(path) as temporary:
-        frame.to_csv(temporary, index=False, columns=list(COLUMNS))
+        extra = [UNSCORED] if UNSCORED in frame else []
+        frame.to_csv(temporary, index=False, columns=[*COLUMNS, *extra])

@@ -23,7 +23,9 @@ def bounded(text: str, length: int = REASON_LENGTH) -> str:
 
 
 def tail(log: Path) -> list[str]:
-    """The last lines of a log, each bounded."""
+    """The last lines of a log, each bounded; none if it is gone (see :func:`shorten`)."""
+    if not log.exists():
+        return []
     with log.open("rb") as stream:
         stream.seek(max(0, log.stat().st_size - TAIL_BYTES))
         lines = stream.read(TAIL_BYTES).decode("utf-8", errors="replace").splitlines()
@@ -31,8 +33,11 @@ def tail(log: Path) -> list[str]:
 
 
 def shorten(log: Path) -> None:
-    """Cut the middle out of a log over the limit, even if another process still appends to it."""
-    size = log.stat().st_size
+    """Cut the middle out of a log over the limit, even if another process still appends to it.
+
+    A log may be gone: a new run removes it before it waits for the job of a killed one.
+    """
+    size = log.stat().st_size if log.exists() else 0
     if size > LOG_BYTES:
         with log.open("rb") as stream:
             stream.seek(size - LOG_BYTES // 4)

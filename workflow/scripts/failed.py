@@ -1,8 +1,4 @@
-from pathlib import Path
+from workflow.failed import describe, read_records
 
-from benchmarks.records.cells import failures, read_cells
-from workflow.failed import describe
-from workflow.runtime.seals import check
-
-check(Path(snakemake.input[0]))
-print(describe(failures(read_cells(snakemake.input[0])), snakemake.params.configfiles))
+records = read_records(snakemake.params.records)
+print(describe(records, len(snakemake.params.records), snakemake.params.configfiles))

@@ -26,13 +26,8 @@ from methods import get
 from methods._kernels.topk import reordered
 from methods.interface import FitContext
 from methods.variants.ranknet import RankNet
+from methods.variants.ranknet_chosen import GRID
 
-GRID: dict[str, list[Any]] = {
-    "neighbours": [0, 10],
-    "trade_off": [0.05, 0.1, 0.2, 0.5, 1.0],
-    "margin": [0.0, 0.02, 0.1, 0.3],
-    "rate": [0.003, 0.01, 0.03, 0.1],
-}
 METRICS = ("PSP@1", "PSP@3", "PSP@5", "P@1", "P@3", "P@5")
 
 
@@ -45,12 +40,13 @@ def grid_scores(train: Split, base: str, seed: int, threads: int, share: float) 
     model = method.fit(fitted, seed=seed, threads=threads)
     default = RankNet()
     scores = default.held_out(method, fitted, FitContext(seed=seed, threads=threads))
+    exempt = default.never_positive(fitted, seed)
     top = model.predict(kept_out.inputs, default.candidates)
     measured = score(top, kept_out.labels, fitted.labels)
     rows: list[dict[str, Any]] = [dict.fromkeys(GRID) | {m: measured[m] for m in METRICS}]
     for values in itertools.product(*GRID.values()):
         setting = dict(zip(GRID, values, strict=True))
-        network = RankNet(**setting).train_network(model, scores, fitted, seed)
+        network = RankNet(**setting).train_network(model, scores, fitted, seed, exempt)
         ranked = reordered(top.indices, network.rescore(top), 5)
         measured = score(ranked, kept_out.labels, fitted.labels)
         rows.append(setting | {m: measured[m] for m in METRICS})

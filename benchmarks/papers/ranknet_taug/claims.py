@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.papers.ranknet_taug.figures import Settings, at_usual, norm_correlations
+from benchmarks.papers.ranknet_taug.decoupling import decoupled_alone
+from benchmarks.papers.ranknet_taug.figures import (
+    AUGMENTED,
+    BASE,
+    Settings,
+    at_usual,
+    norm_correlations,
+)
 from benchmarks.papers.ranknet_taug.tables import BASES
 from benchmarks.papers.run_claims import Change, about_changes, row
 from benchmarks.papers.verdicts import CONTRADICTED, HOLDS, UNDECIDED
@@ -23,27 +30,33 @@ PSP = ("PSP@1", "PSP@3", "PSP@5")
 P = ("P@1", "P@3", "P@5")
 
 CHANGES = (
-    Change("RankNet raises PSP@k (Table 2)", "RankNet", PSP, 1, BASES),
-    Change("RankNet lowers P@k (Table 5)", "RankNet", P, -1, BASES),
-    Change("RankNet raises PSP@k, its settings chosen here", "RankNet-chosen", PSP, 1, BASES),
-    Change("RankNet lowers P@k, its settings chosen here", "RankNet-chosen", P, -1, BASES),
-    Change("F = r f raises PSP@k (sec. 3.2)", "RankNet-simple", PSP, 1, BASES),
-    Change("Taug raises PSP@k (Table 3)", "Taug-ds", PSP, 1, ("Bonsai",)),
-    Change("RankNet+Taug raises PSP@k (Table 4)", "RankNet+Taug", PSP, 1, ("Bonsai",)),
+    Change("RankNet as F = r f raises PSP@k (Table 2)", "RankNet-simple", PSP, 1, BASES),
+    Change("RankNet as F = r f lowers P@k (Table 5)", "RankNet-simple", P, -1, BASES),
+    Change("RankNet's network raises PSP@k (sec. 3.2)", "RankNet", PSP, 1, BASES),
+    Change("RankNet's network lowers P@k", "RankNet", P, -1, BASES),
+    Change("The network, settings chosen here, raises PSP@k", "RankNet-chosen", PSP, 1, BASES),
+    Change("The network, settings chosen here, lowers P@k", "RankNet-chosen", P, -1, BASES),
+    Change("Taug raises PSP@k (Table 3)", AUGMENTED, PSP, 1, (BASE,)),
+    Change("F = r f, Taug raises PSP@k (Table 4)", "RankNet-simple+Taug-ds", PSP, 1, (BASE,)),
+    Change("The network, Taug raises PSP@k", "RankNet+Taug", PSP, 1, (BASE,)),
 )
 NOTE = (
     "Theorem 1 counts as holding from a rank correlation of 0.95 on. The "
     "settings of RankNet that the paper leaves open were chosen once, on held-out training "
-    'documents of EURLex-4K-half, and are the same for every dataset; "its settings chosen here" '
-    "is RankNet with the best of 24 settings on held-out training documents of the row's own "
+    'documents of EURLex-4K-half, and are the same for every dataset; "settings chosen here" is '
+    "RankNet with the best of 80 settings on held-out training documents of the row's own "
     "dataset, or none, if each cost more than 1.5 points of P@1 there."
 )
 
 
 def judge(results: Results) -> list[dict[str, Any]]:
     """All claims that the run can speak of."""
+    alone = [
+        Change("Decoupling alone raises PSP@k (n_aug = 0)", name, PSP, 1, (BASE,))
+        for name in decoupled_alone(results.settings)
+    ]
     return [
-        *about_changes(results.intervals, CHANGES),
+        *about_changes(results.intervals, [*CHANGES, *alone]),
         *about_norms(results.norms, results.settings),
         *about_theorem(norm_correlations(results.norms, results.predicted)),
     ]

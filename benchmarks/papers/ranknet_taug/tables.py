@@ -23,10 +23,13 @@ ABLATION = ("PSP@1", "PSP@3", "PSP@5", "PSnDCG@3", "PSnDCG@5")
 FOR_THE_TAIL = {
     "PfastreXML": ("PfastreXML", PLAIN),
     "Bonsai": ("Bonsai", PLAIN),
-    "RankNet (Bonsai)": ("Bonsai", "RankNet"),
-    "RankNet+Taug (Bonsai)": ("Bonsai", "RankNet+Taug"),
+    "F = r f (Bonsai)": ("Bonsai", "RankNet-simple"),
+    "F = r f, Taug (Bonsai)": ("Bonsai", "RankNet-simple+Taug-ds"),
+    "network (Bonsai)": ("Bonsai", "RankNet"),
+    "network, Taug (Bonsai)": ("Bonsai", "RankNet+Taug"),
 }
-"""Columns of Table 4 that can be run, beside the plain base."""
+"""Columns of Table 4 that can be run, RankNet in both of its forms, beside the plain base."""
+OWN = tuple(FOR_THE_TAIL)[2:]
 
 
 def improvements(cells: pd.DataFrame, variant: str, bases: Sequence[str] = BASES) -> pd.DataFrame:
@@ -83,7 +86,7 @@ def table4(cells: pd.DataFrame) -> pd.DataFrame:
             if (dataset, *key) in table.index
         }
         # A comparison needs one of the paper's own and something beside it.
-        if len(there) < 2 or not any("RankNet" in name for name in there):
+        if len(there) < 2 or not any(name in OWN for name in there):
             continue
         for metric in PROPENSITY_SCORED[:3]:
             found = {name: values.get(metric, np.nan) for name, values in there.items()}
@@ -94,9 +97,13 @@ def table4(cells: pd.DataFrame) -> pd.DataFrame:
 def table5(cells: pd.DataFrame) -> pd.DataFrame:
     """Table 5: P@k and nDCG@k of each base with and without re-ranking, row by row."""
     methods = {
-        (base, variant): f"{variant} {base}".removeprefix(f"{PLAIN} ")
+        (base, variant): f"{base}{suffix}"
         for base in BASES
-        for variant in (PLAIN, "RankNet")
+        for variant, suffix in {
+            PLAIN: "",
+            "RankNet-simple": ", F = r f",
+            "RankNet": ", network",
+        }.items()
     }
     return _by_method(cells, methods, PLAIN_METRICS)
 

@@ -13,8 +13,9 @@ from benchmarks.records.cell import PLAIN
 from benchmarks.records.cells import wide
 from benchmarks.records.results import METHOD
 
-BASES = ("AttentionXML", "LaRoBERTa", "LaMiniLM")
-"""Models with label attention, which TailMix changes; LaMiniLM is not among the paper's."""
+BASES = ("AttentionXML", "LaRoBERTa", "LaMiniLM", "LaMiniLM-short")
+"""Models with label attention, which TailMix changes. LaMiniLM is not among the paper's; the last
+is a configuration's name for one with few layers of its encoder."""
 RIVALS = ("wordMix", "hiddenMix", "TMix", "SSMix")
 OTHERS = ("Parabel", "Bonsai", "XML-CNN")
 PARTS = {

@@ -7,6 +7,8 @@ import time
 import psutil
 import pytest
 
+from methods.interface import DivergedError
+from workflow.runtime import child
 from workflow.runtime.supervisor import supervise
 
 
@@ -128,3 +130,12 @@ def test_the_tree_dies_with_an_interrupted_supervisor(tmp_path):
             on_poll=interrupt_once_running,
         )
     assert alive(marker) == []
+
+
+def test_what_has_no_minimum_is_a_status_of_its_own(tmp_path, monkeypatch):
+    def diverge(*_):
+        raise DivergedError("it falls without bound")
+
+    monkeypatch.setattr(child, "_run", diverge)
+    outcome = child.run({"device": "cpu"}, tmp_path)
+    assert (outcome["status"], outcome["reason"]) == ("diverged", "it falls without bound")

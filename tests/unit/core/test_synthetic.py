@@ -1,10 +1,21 @@
 """The demo corpora have the traits of this field's data."""
 
+import hashlib
+
 import numpy as np
 import pytest
 
 from benchmarks.data import load
-from benchmarks.data.synthetic import CORPORA, NAMES, _documents, generate
+from benchmarks.data.synthetic import (
+    CORPORA,
+    NAMES,
+    NEGATORS,
+    OF_BACKGROUND,
+    OF_TOPIC,
+    SHARE_NEGATED,
+    _documents,
+    generate,
+)
 from benchmarks.evaluation.propensity import inverse_propensity
 
 
@@ -64,15 +75,55 @@ def test_labels_go_missing_by_the_propensity_model(demo):
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
-def test_bow_and_text_hold_the_same_documents(corpus):
+def test_bow_and_text_have_the_same_labels(corpus):
     for bow, text in zip(generate(f"{corpus}-bow"), generate(f"{corpus}-text"), strict=True):
         assert (bow.labels != text.labels).nnz == 0
+        assert (bow.complete != text.complete).nnz == 0
         words = [set(row.tolist()) for row in text.inputs.tokens]
-        stored = [set(bow.inputs.bow[i].indices.tolist()) for i in range(len(bow))]
-        assert words == stored
+        stored = [set(text.inputs.bow[i].indices.tolist()) for i in range(len(text))]
+        assert words == stored, "the bag of words of a text corpus is that of its texts"
         assert text.inputs.texts[0].split() == [
             text.inputs.tokens.vocabulary[i] for i in next(iter(text.inputs.tokens))
         ]
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_a_text_negates_words_of_labels_it_does_not_carry(corpus):
+    """Every negator stands before a word of a label that the document does not carry; the words
+    of its own labels and topics are all still there, without a negator."""
+    shape = CORPORA[corpus]
+    complete, _, _, before, origin = _documents(corpus)
+    train, test = generate(f"{corpus}-text")
+    rows = [*train.inputs.tokens, *test.inputs.tokens]
+    labels_of = {}
+    for word, label in zip(before.ids.tolist(), origin.tolist(), strict=True):
+        labels_of.setdefault(word, set()).add(label)
+    negated_words = 0
+    for i, row in enumerate(rows):
+        negators = np.flatnonzero(np.isin(row, np.arange(2, 2 + NEGATORS)))
+        negated = np.isin(np.arange(len(row)), negators + 1)
+        assert len(negators) == negated.sum(), "a negator has a word behind it"
+        carried = {*complete[i].indices.tolist(), OF_BACKGROUND, OF_TOPIC}
+        assert all(labels_of[word] - carried for word in row[negated].tolist())
+        own = slice(before.indptr[i], before.indptr[i + 1])
+        kept = np.bincount(np.delete(row, [*negators, *negators + 1]), minlength=shape.n_words)
+        content = before.ids[own][origin[own] != OF_BACKGROUND]
+        assert (kept >= np.bincount(content, minlength=shape.n_words)).all()
+        negated_words += negated.sum()
+    assert 0.1 < negated_words / sum(map(len, rows)) < SHARE_NEGATED
+
+
+@pytest.mark.parametrize(
+    ("name", "digest"), [("demo-bow", "8518e4ba33a199b7"), ("tiny-bow", "33e7132c4c1f68f2")]
+)
+def test_the_bags_of_words_keep_their_bits(name, digest):
+    """Committed results stand on them."""
+    found = hashlib.sha256()
+    for split in generate(name):
+        for matrix in (split.inputs.bow, split.labels, split.complete):
+            for part in (matrix.data, matrix.indices, matrix.indptr):
+                found.update(part.tobytes())
+    assert found.hexdigest()[:16] == digest
 
 
 def test_words_are_zipfian():

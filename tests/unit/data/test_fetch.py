@@ -270,3 +270,34 @@ def test_other_checksums(tmp_path: Path) -> None:
     for bad in (RemoteFile("hello.txt", md5="0" * 32), RemoteFile("hello.txt", git_blob="0" * 40)):
         with pytest.raises(UnavailableError, match="instead of 0000"):
             fetch(bad, tmp_path / "cache", str(mirror))
+
+
+def test_a_download_without_a_known_size_is_bounded(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "SIZE_LIMIT", 100_000)
+    url = server.serve("/data.bin", lambda h, _: h.answer_range())
+    with pytest.raises(UnavailableError, match="sends more than 100,000 bytes"):
+        fetch(wanted(url, known=False, size=False), tmp_path, patience=QUICK)
+    assert_nothing_passes_for_the_file(tmp_path)
+
+
+def test_a_download_that_takes_too_long_is_given_up(server: Server, tmp_path: Path) -> None:
+    first = server.serve("/slow/data.bin", lambda h, _: h.answer_range())
+    second = server.serve("/data.bin", lambda h, _: h.answer_range())
+    hurried = Patience(attempts=2, first_wait_s=0.01, connect_s=2.0, read_s=2.0, total_s=-1.0)
+    with pytest.raises(UnavailableError, match="not finished in the time allowed"):
+        fetch(wanted(first), tmp_path, patience=hurried)
+    assert_whole(fetch(wanted(first, second), tmp_path, patience=QUICK), tmp_path)
+
+
+@pytest.mark.parametrize("notes", [b"", b"{", b"[]", b'{"url": 3}', b"\xff", b'{"validator": []}'])
+def test_damaged_notes_of_a_part_start_afresh(server: Server, tmp_path: Path, notes: bytes) -> None:
+    url = server.serve("/data.bin", lambda h, _: h.answer_range())
+    (tmp_path / ".data.bin.part").write_bytes(b"nonsense")
+    (tmp_path / ".data.bin.part.json").write_bytes(notes)
+    (tmp_path / "checksums.json").write_bytes(notes)
+    found = fetch(wanted(url, known=False), tmp_path, patience=QUICK)
+    assert found.path.read_bytes() == CONTENT
+    record(wanted(url, known=False), found, tmp_path)
+    assert json.loads((tmp_path / "checksums.json").read_text())["data.bin"]["sha256"] == SHA256

@@ -210,6 +210,47 @@ def test_any_changed_byte_of_a_header_writes_nothing_outside(position: int, valu
         assert outside(folder) == before
 
 
+KINDS = [
+    tarfile.REGTYPE,
+    tarfile.DIRTYPE,
+    tarfile.SYMTYPE,
+    tarfile.LNKTYPE,
+    tarfile.CHRTYPE,
+    tarfile.BLKTYPE,
+    tarfile.FIFOTYPE,
+    tarfile.CONTTYPE,
+    tarfile.GNUTYPE_SPARSE,
+    b"Z",  # of no known kind
+]
+PARTS = st.sampled_from(
+    ["a", "b", "..", ".", "", "d" * 200, "a\\b", "caf\xe9", "-", "~", "\n", "CON"]
+)
+PATHS = st.lists(PARTS, min_size=1, max_size=6).map("/".join)
+MEMBERS = st.tuples(st.sampled_from(KINDS), PATHS, PATHS)
+
+
+@given(st.lists(MEMBERS, min_size=1, max_size=6), st.booleans())
+@settings(max_examples=80, deadline=None)
+def test_any_archive_of_odd_members_writes_regular_files_inside_or_is_refused(
+    members: list[tuple[bytes, str, str]], absolute: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "victim.txt").write_text("untouched")
+        infos = []
+        for kind, path, target in members:
+            root = f"{folder}/victim.txt" if absolute else "../../victim.txt"
+            infos.append(special(path, kind, target if len(target) % 2 else root))
+        make_tar(folder / "a.tar", *infos)
+        before = outside(folder)
+        with contextlib.suppress(UnpackError):
+            unpack(folder / "a.tar", folder / "deep" / "out")
+        assert outside(folder) == before
+        for path in (folder / "deep").rglob("*"):
+            assert not path.is_symlink()
+            assert path.is_dir() or (path.is_file() and path.stat().st_nlink == 1)
+
+
 @pytest.mark.parametrize("name", ["a.tar.xz", "a.zip", "a.txt.gz"])
 def test_size_limit(tmp_path: Path, name: str) -> None:
     path = tmp_path / name

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -10,11 +12,11 @@ from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation import losses
 from benchmarks.papers.pw.artefacts import loss_curves, loss_functions
 from benchmarks.records.results import Results
-from methods.interface import FitContext, Method, Model
+from methods.interface import DivergedError, FitContext, Method, Model
 from methods.linear.dismec import DiSMEC
 from methods.linear.model import SparseLinearModel
 from methods.linear.solver import objective
-from methods.variants.unbiased import Unbiased, objective_and_gradient
+from methods.variants.unbiased import Unbiased, falls_forever, objective_and_gradient
 
 
 def make_train(n_labels: int = 6) -> Split:
@@ -65,27 +67,34 @@ def test_without_missing_labels_it_is_the_objective_of_the_solver() -> None:
     np.testing.assert_allclose(value, expected)
 
 
-def test_diverges_and_says_so() -> None:
-    """The objective along a ray falls without bound, and the model's note counts such labels."""
-    train = make_train()
-    base = DiSMEC()
-    method = Unbiased(radius=50.0).apply(base)
+def test_a_label_falls_forever_where_the_objective_far_out_is_below_that_nearer() -> None:
+    rng = np.random.default_rng(3)
+    X = sparse.csr_matrix(rng.standard_normal((20, 5)))
+    true = rng.random((20, 40)) < 0.2
+    W = rng.standard_normal((40, 5))
+    inverse_p = rng.uniform(1.0, 9.0, 40)
+    far, _ = objective_and_gradient(X, true, inverse_p, 1e5 * W, 0.7)
+    farther, _ = objective_and_gradient(X, true, inverse_p, 1e6 * W, 0.7)
+    falling = falls_forever(X, true, inverse_p, W, 0.7)
+    np.testing.assert_array_equal(falling, farther < far)
+    assert falling.any()
+    assert not falling.all()
+    assert not falls_forever(X, true, np.ones(40), W, 0.7).any()
+
+
+def test_what_has_no_minimum_gives_no_model_and_says_why() -> None:
+    method = Unbiased().apply(DiSMEC())
     assert (method.name, method.variant) == ("DiSMEC", "unbiased")
-    model = method.fit(train)
-    assert isinstance(model, SparseLinearModel)
-    norms = np.linalg.norm(model.weights.toarray(), axis=1)
-    stopped = int((norms >= 49.9).sum())
-    assert stopped > 0
-    assert any(f"{stopped} of 6 labels diverged" in note for note in model.notes)
-    assert np.linalg.norm(base.fit(train).weights.toarray(), axis=1).max() < 25
-    # How far it runs before the step limit differs between processors; that it runs on does not.
-    farther = Unbiased(radius=500.0).apply(base).fit(train)
-    assert np.linalg.norm(farther.weights.toarray(), axis=1).max() > 1.5 * norms.max()
+    with pytest.raises(DivergedError, match=r"no minimum here: for [1-6] of 6 labels"):
+        method.fit(make_train())
+    method.warm_up(make_train())  # must not end where the fit does, on fewer labels
 
 
 def test_shards_join_to_the_whole() -> None:
     train = make_train(9)
-    method = Unbiased(radius=20.0, steps=10).apply(DiSMEC())
+    # With these A and B every 1/p is 1, and the loss has its minimum.
+    train = replace(train, meta={"A": 50.0, "B": 0.0})
+    method = Unbiased(steps=10).apply(DiSMEC())
     whole = method.fit(train)
     parts = SparseLinearModel.merge([method.fit(train, shard=(i, 3)) for i in range(3)])
     np.testing.assert_array_equal(whole.weights.toarray(), parts.weights.toarray())

@@ -144,7 +144,7 @@ def test_every_printed_statistic_is_one_that_preparation_counts(name, written_fa
 def test_roles():
     paper = load_paper("ranknet_taug")
     delta = paper.one(["2", "EUR-Lex", "Bonsai", "delta w/ RankNet", "PSN@3"])
-    assert (delta.role, delta.over, delta.our_variant) == ("delta", "w/o RankNet", "RankNet")
+    assert (delta.role, delta.over, delta.our_variant) == ("delta", "w/o RankNet", "RankNet-simple")
     assert delta.our_metric == "PSnDCG@3"
     average = paper.one(["2", "EUR-Lex", "Bonsai", "delta w/ RankNet", "PSP_avg"])
     assert (average.role, average.terms) == ("mean", ("PSP@1", "PSP@3", "PSP@5"))

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.evaluation.metrics import Evaluation
 from benchmarks.records.cell import INSTANCE, KEY, METRICS, PLAIN, Cell, Setup
-from benchmarks.records.cells import read_cells, read_runs, write_cells, write_runs
+from benchmarks.records.cells import collect, read_cells, read_runs, write_cells, write_runs
 from benchmarks.records.files import write_evaluation, write_record
 from benchmarks.records.intervals import (
     differences_over,
@@ -82,3 +82,20 @@ def test_frames_come_back_as_they_were_written(tmp_path):
     assert back["k"].tolist() == [1, pd.NA]
     write_runs(pd.DataFrame([{**key, "wall_s": 1 / 3}]), tmp_path / "runs.csv")
     assert read_runs(tmp_path / "runs.csv")["wall_s"].tolist() == [1 / 3]
+
+
+def test_the_last_value_of_a_fit_s_history_is_in_runs(tmp_path):
+    folder = tmp_path / "runs/D/B/plain/seed0"
+    folder.mkdir(parents=True)
+    key = dict(zip(KEY, ("D", "B", PLAIN, 0), strict=True))
+    facts = {"status": "ok", "reason": "", "wall_s": 1.0, "cpu_s": 1.0, "peak_mb": 1.0}
+    facts |= {"threads": 1, "commit": None, "dirty": None, "code": "", "data": ""}
+    rest = {"phases": {}, "budget": {}, "node": {"cpu": ""}}
+    history = {"history": {"loss": [3.0, 2.0], "x": []}}
+    (folder / METRICS).write_text("metric,k\n")
+    (folder / INSTANCE).write_bytes(b"")
+    record = write_record(folder, {**key, **facts, **rest, **history})
+    write_evaluation(record, folder / METRICS, folder / INSTANCE)
+    _, runs = collect([folder])
+    assert runs["loss"].tolist() == [2.0]
+    assert "x" not in runs

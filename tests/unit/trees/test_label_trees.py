@@ -201,10 +201,18 @@ def test_another_number_of_features_is_an_error() -> None:
         model.predict(Inputs(bow=train.inputs.bow[:, :30]), 3)
 
 
-def test_label_weights_act_at_the_leaves_only() -> None:
+@pytest.mark.parametrize("grouped", [False, True])
+def test_label_weights_act_at_the_leaves_and_those_of_groups_above(grouped: bool) -> None:
     train = corpus()
     method = Parabel(n_trees=1, max_leaf=4)
-    weights = LabelWeights(np.full(train.n_labels, 5.0), np.ones(train.n_labels))
+    asked = []
+
+    def of_groups(counts):
+        asked.append(counts)
+        return np.full(len(counts), 5.0)
+
+    ones = np.ones(train.n_labels)
+    weights = LabelWeights(5.0 * ones, ones, of_groups if grouped else None)
     plain = method.fit(train).forest
     heavy = method.fit(train, hooks=[weights]).forest
 
@@ -219,12 +227,27 @@ def test_label_weights_act_at_the_leaves_only() -> None:
             if forest.leaf[v] == leaf
         ]
 
-    for a, b in zip(rows(plain, False), rows(heavy, False), strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert any(
-        len(a) != len(b) or not np.array_equal(a, b)
-        for a, b in zip(rows(plain, True), rows(heavy, True), strict=True)
-    )
+    def differ(leaf: bool) -> bool:
+        pairs = zip(rows(plain, leaf), rows(heavy, leaf), strict=True)
+        return any(len(a) != len(b) or not np.array_equal(a, b) for a, b in pairs)
+
+    assert differ(leaf=True)
+    assert differ(leaf=False) == grouped
+    if grouped:
+        # The root's two children: documents that carry any label of theirs, by hand.
+        of_node = labels_below(plain)
+        children = plain.targets[plain.target_indptr[0] : plain.target_indptr[1]]
+        by_hand = [int((train.labels[:, of_node[c]].sum(axis=1) > 0).sum()) for c in children]
+        assert any(np.array_equal(counts, by_hand) for counts in asked)
+
+
+def labels_below(forest) -> list[list[int]]:
+    """The labels in the leaves below each node."""
+    found: list[list[int]] = [[] for _ in forest.leaf]
+    for v in range(len(forest.leaf) - 1, -1, -1):
+        targets = forest.targets[forest.target_indptr[v] : forest.target_indptr[v + 1]]
+        found[v] = list(targets) if forest.leaf[v] else [x for t in targets for x in found[t]]
+    return found
 
 
 def test_pw_raises_the_norms_of_rare_labels() -> None:

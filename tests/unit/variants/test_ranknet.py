@@ -236,11 +236,38 @@ def test_save_and_load(variant: str, kind, tmp_path) -> None:
     np.testing.assert_array_equal(a.scores, b.scores)
 
 
-def test_negatives_are_candidates_that_are_not_labels() -> None:
+def test_negatives_are_candidates_that_are_not_labels_and_not_exempt() -> None:
     out = np.empty(10, np.int64)
+    labels = np.array([7, 2, 5, 8, 0, 6], np.int32)
+    exempt = np.zeros(9, bool)
     for seed in range(20):
-        n = core._draw_negatives(np.array([1, 3]), 6, 3, out, stream(seed))
+        n = core._draw_negatives(np.array([1, 3]), labels, exempt, 3, out, stream(seed))
         assert n == 3
         assert len(set(out[:3])) == 3
         assert not set(out[:3]) & {1, 3}
-    assert core._draw_negatives(np.array([1, 3]), 4, 30, out, stream(0)) == 2
+    assert core._draw_negatives(np.array([1, 3]), labels[:4], exempt, 30, out, stream(0)) == 2
+    exempt[[5, 0]] = True  # at positions 2 and 4
+    assert core._draw_negatives(np.array([1, 3]), labels, exempt, 30, out, stream(0)) == 2
+    assert set(out[:2]) == {0, 5}
+
+
+def test_a_label_of_one_document_keeps_the_score_of_its_base() -> None:
+    train = corpus()
+    rows = np.flatnonzero(train.labels[:, 3].toarray().ravel())
+    labels = train.labels.tolil()
+    labels[rows[1:], 3] = 0  # one document is left
+    train = Split(train.inputs, sparse.csr_matrix(labels))
+    ranknet = RankNet(n_folds=3)
+    exempt = ranknet.never_positive(train, seed=4)
+    assert exempt[3]
+    fold = ranknet._folds(len(train), 4)
+    for label in range(train.n_labels):  # written out: the folds that hold a label's documents
+        documents = np.flatnonzero(train.labels[:, label].toarray().ravel())
+        assert exempt[label] == (len(set(fold[documents])) < 2)
+    model = RankNet(rate=0.1).apply(get("Parabel", max_leaf=4)).fit(train, seed=4)
+    top = model.base.predict(train.inputs, 100)
+    before, after = as_probability(top, model.link), model.rescore(top)
+    single = top.indices == 3
+    assert single.any()
+    np.testing.assert_array_equal(after[single], before[single])
+    assert not np.array_equal(after, before)

@@ -15,7 +15,7 @@ from methods._kernels.topk import reordered
 from methods.interface import FitContext
 from methods.variants import ranknet_chosen
 from methods.variants.ranknet import NetworkModel, RankNet
-from methods.variants.ranknet_chosen import GRID, UNTRAINED, RankNetChosen, settings
+from methods.variants.ranknet_chosen import GRID, UNTRAINED, RankNetChosen, borders, settings
 
 pytestmark = pytest.mark.slow  # compiles the forests' kernels
 
@@ -30,6 +30,13 @@ def out_of_fold(train):
     base = get("Parabel", max_leaf=10)
     top = RankNet().held_out(base, train, FitContext(seed=0))
     return base.fit(train, seed=0), top
+
+
+def test_a_choice_at_the_border_of_the_grid_is_told() -> None:
+    inside = {"neighbours": 0, "trade_off": 10.0, "margin": 0.0, "rate": 0.01}
+    assert borders(inside) == []
+    assert borders({**inside, "trade_off": 300.0, "rate": 0.003}) == ["trade_off", "rate"]
+    assert borders(UNTRAINED) == []
 
 
 def test_the_grid_begins_with_the_base_itself() -> None:

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from benchmarks.data.split import Inputs, Split
 from methods import get
 from methods.registry import MisfitError
 from methods.variants import taug
-from methods.variants.taug import Augmentation, TaugModel, head_labels
+from methods.variants.taug import Augmentation, TaugD, TaugModel, TaugS, head_labels
 from tests.unit.trees.test_label_trees import corpus
 
 pytestmark = pytest.mark.slow  # compiles the forests' kernels
@@ -183,3 +184,18 @@ def test_a_control_has_nothing_to_augment() -> None:
 def test_wrong_parameters_are_named(wrong: dict) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         taug.Taug(**wrong)
+
+
+def test_it_says_where_swapping_and_decoupling_do_nothing() -> None:
+    """0/1 features, and a head of one label, whose documents are all positive."""
+    train = corpus()
+    binary = train.inputs.bow.copy()
+    binary.data[:] = 1.0
+    ones = Split(Inputs(bow=binary), train.labels)
+    one_head = 1.01 / train.n_labels
+    base = get("Parabel", max_leaf=4)
+    notes = TaugS(tau=one_head).apply(base).fit(ones).notes
+    assert "1 head label has no negative document" in notes
+    assert any("swapping changes nothing" in note for note in notes)
+    assert TaugS(tau=0.5).apply(base).fit(train).remarks == []
+    assert TaugD(tau=0.5).apply(base).fit(ones).remarks == []

@@ -1,0 +1,1 @@
+"""The embedding model of the GLaS paper."""

@@ -1,0 +1,99 @@
+"""What differs between two runs is told by size: beyond an interval, within it, new, gone."""
+
+import pandas as pd
+import pytest
+
+from benchmarks.records.cell import KEY
+from workflow.diff import BEYOND, GONE, NEW, SAME, STATUS, UNKNOWN, WITHIN, compare_runs, main
+
+
+def cells(**values):
+    rows = []
+    for cell, own in values.items():
+        key = dict(zip(KEY, ("D", cell, "plain", 0), strict=True))
+        if own is None:
+            rows.append({**key, "status": "error", "reason": "it broke"})
+            continue
+        for metric, value in own.items():
+            name, k = metric.split("_")
+            row = {**key, "status": "ok", "metric": name, "k": int(k), "value": value}
+            rows.append({**row, "convention": "xc-matlab", "bin": "all"})
+    return pd.DataFrame(rows)
+
+
+def intervals(frame, half):
+    named = frame.dropna(subset="metric")
+    name = named["metric"] + "@" + named["k"].astype(int).astype(str)
+    return named[KEY].assign(
+        metric=name, value=named["value"], low=named["value"] - half, high=named["value"] + half
+    )
+
+
+@pytest.fixture
+def files(tmp_path):
+    def write(name, frame, half=None):
+        folder = tmp_path / name
+        folder.mkdir()
+        frame.to_csv(folder / "cells.csv", index=False)
+        if half is not None:
+            intervals(frame, half).to_csv(folder / "intervals.csv", index=False)
+        return str(folder / "cells.csv")
+
+    return write
+
+
+BEFORE = {"one": {"P_1": 50.0, "P_3": 40.0}, "two": {"P_1": 30.0}, "three": {"P_1": 9.0}}
+
+
+def test_the_same_run_twice_differs_in_nothing(files, capsys):
+    path = files("a", cells(**BEFORE), half=1.0)
+    assert main([path, path]) == 0
+    assert capsys.readouterr().out.strip() == "4 equal"
+
+
+def test_every_kind_of_difference_is_told(files, capsys):
+    after = {"one": {"P_1": 52.0, "P_3": 40.4, "P_5": 7.0}, "two": None, "four": {"P_1": 1.0}}
+    pair = files("a", cells(**BEFORE), half=1.0), files("b", cells(**after))
+    assert main(list(pair)) == 1
+    said = capsys.readouterr().out
+    for line in (
+        "D / one / plain / seed 0, P@1: 50.00 -> 52.00, allowed -1.00 to +1.00",
+        "D / one / plain / seed 0, P@3: 40.00 -> 40.40",
+        "D / one / plain / seed 0, P@5: - -> 7.00",
+        "D / two / plain / seed 0: ok -> error",
+        "D / three / plain / seed 0: ok -> -",
+        "D / four / plain / seed 0: - -> ok",
+    ):
+        assert line in said
+    for kind in (BEYOND, WITHIN, NEW, GONE, STATUS):
+        assert f"{kind}:" in said
+
+
+def test_without_an_interval_a_tolerance_decides(files, capsys):
+    pair = [files("a", cells(one={"P_1": 50.0})), files("b", cells(one={"P_1": 50.05}))]
+    assert main(pair) == 0
+    assert f"1 {UNKNOWN}" in capsys.readouterr().out
+    assert main([*pair, "--tolerance", "0.1"]) == 0
+    assert f"1 {WITHIN}" in capsys.readouterr().out
+
+
+def test_a_small_reference_keeps_values_and_intervals(files, tmp_path, capsys):
+    path = files("a", cells(**BEFORE), half=1.0)
+    small = str(tmp_path / "reference.csv")
+    assert main([path, "--write", small]) == 0
+    assert main([small, files("b", cells(**{**BEFORE, "one": {"P_1": 51.5, "P_3": 40.5}}))]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("1 beyond its interval, 1 within its interval, 2 equal")
+
+
+def test_what_a_csv_loses_in_digits_is_no_difference():
+    a, b = (cells(one={"P_1": value}).assign(name="P@1") for value in (50.0, 50.0 + 1e-12))
+    found = compare_runs(*(f.assign(low=None, high=None, reason="") for f in (a, b)))
+    assert found["what"].tolist() == [SAME]
+
+
+def test_a_file_that_is_none_is_refused(tmp_path, capsys):
+    path = tmp_path / "x.csv"
+    path.write_text("a,b\n1,2\n")
+    assert main([str(path), str(path)]) == 2
+    assert "is no cells.csv: it has no column dataset" in capsys.readouterr().err

@@ -1,0 +1,108 @@
+"""What a run says on the terminal: a line per finished cell, a bar, and where the report is.
+
+Snakemake's own lines are kept in its log; warnings and errors stay on the terminal. ``--verbose``
+shows everything, ``--quiet all`` nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from tqdm import tqdm
+
+from benchmarks.evaluation.conventions import DEFAULT
+from benchmarks.records.cell import KEY, METRICS, RECORD, Cell
+from benchmarks.records.cells import metric_names
+from benchmarks.records.files import read_record
+
+EVALUATE = "evaluate"
+"""The rule after which a cell is finished."""
+
+HEADLINES = ("P@1", "PSP@5", "PSP@3", "PSP@1")
+REPORT = "results/report.html"
+
+
+class CellLines(logging.Handler):
+    """Listens to Snakemake's events and prints a line when a cell has been scored."""
+
+    def __init__(self, total: int, folder: Path = Path("results")) -> None:
+        super().__init__()
+        self.folder = folder
+        self.jobs: dict[int, Cell] = {}
+        # tqdm's disable=None: a bar on a terminal, none in a file or in CI.
+        self.bar = tqdm(
+            total=total, unit="cell", disable=None, leave=False, file=sys.stderr, dynamic_ncols=True
+        )
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Handle one of Snakemake's records."""
+        event = str(getattr(record, "event", ""))
+        if event == "job_info" and getattr(record, "rule_name", "") == EVALUATE:
+            names: Mapping[str, str] = record.wildcards  # type: ignore[attr-defined]
+            self.jobs[record.jobid] = Cell(  # type: ignore[attr-defined]
+                names["dataset"], names["base"], names["variant"], int(names["seed"])
+            )
+        elif event == "job_finished":
+            cell = self.jobs.pop(record.job_id, None)  # type: ignore[attr-defined]
+            if cell is not None:
+                self.bar.write(line_of(cell, self.folder), file=sys.stderr)
+                self.bar.update()
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self.bar.close()
+        super().close()
+
+
+class OnlyWarnings(logging.Filter):
+    """Lets warnings, errors and failed jobs through."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is for the terminal."""
+        event = str(getattr(record, "event", ""))
+        return record.levelno >= logging.WARNING or event in ("job_error", "group_error", "error")
+
+
+def attach(workflow: Any, cells: int) -> None:
+    """Have a run of Snakemake speak of cells."""
+    manager = workflow.logger_manager
+    settings = manager.settings
+    quiet = {str(quietness).rpartition(".")[2].lower() for quietness in settings.quiet or ()}
+    if settings.verbose or "all" in quiet or manager.plugin_handlers:
+        return
+    for handler in manager.logger.handlers:
+        if handler.name == "DefaultStreamHandler":
+            handler.addFilter(OnlyWarnings())
+    if cells:
+        manager.logger.addHandler(CellLines(cells))
+
+
+def line_of(cell: Cell, folder: Path) -> str:
+    """``demo-bow / DiSMEC / PW / seed 0: ok, 12.3 s, P@1 63.75, PSP@5 40.21``."""
+    record = read_record(cell.file(RECORD, folder).parent)
+    parts = [f"{cell}: {record['status']}", f"{record['wall_s']:.1f} s", *_headline(cell, folder)]
+    if record["reason"]:
+        parts.append(record["reason"].splitlines()[0][:160])
+    return ", ".join(parts)
+
+
+def closing_words(folder: Path = Path("results")) -> str:
+    """Where the report is and how many cells are ok."""
+    report = folder / "report.html"
+    runs = pd.read_csv(folder / "runs.csv", usecols=[*KEY, "status"])
+    good = int((runs["status"] == "ok").sum())
+    words = f"{good} of {len(runs)} cells are ok. The report: {report}"
+    return words if good == len(runs) else f"{words}. What failed: snakemake --cores 1 failed"
+
+
+def _headline(cell: Cell, folder: Path) -> list[str]:
+    metrics = pd.read_csv(cell.file(METRICS, folder))
+    whole = metrics[(metrics["bin"] == "all") & (metrics["convention"] == DEFAULT)]
+    values = dict(zip(metric_names(whole), whole["value"], strict=True))
+    found = [name for name in HEADLINES if name in values][:2]
+    return [f"{name} {values[name]:.2f}" for name in found]

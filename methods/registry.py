@@ -74,17 +74,12 @@ VARIANTS: dict[str, str] = {
     "TMix": "methods.variants.mixup:TMix",
     "SSMix": "methods.variants.mixup:SSMix",
     "GLaS": "methods.variants.label_geometry:GLaS",
-    "Spread-out": "methods.variants.label_geometry:SpreadOut",
+    "spread-out": "methods.variants.label_geometry:SpreadOut",
     "Laplacian": "methods.variants.label_geometry:Laplacian",
-    "Gravity": "methods.variants.label_geometry:Gravity",
+    "gravity": "methods.variants.label_geometry:Gravity",
 }
 
-ALIASES = {
-    "Taug": "Taug-ds",
-    "RankNet+Taug-ds": "RankNet+Taug",
-    "spread-out": "Spread-out",
-    "gravity": "Gravity",
-}
+ALIASES = {"Taug": "Taug-ds", "RankNet+Taug-ds": "RankNet+Taug"}
 """Other names of variants and of compositions: a method has one name, so one cell."""
 
 Params = Mapping[str, Any]

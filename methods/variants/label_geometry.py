@@ -264,7 +264,7 @@ class GLaS(LabelGeometryVariant):
 class SpreadOut(LabelGeometryVariant):
     """Label embeddings orthogonal to one another (GLaS eq. 2)."""
 
-    name = "Spread-out"
+    name = "spread-out"
     pairs = SpreadOutPairs
 
     def __init__(self, weight: float = 100.0, draw: str = "batch", scale: str = "batch") -> None:
@@ -281,7 +281,7 @@ class Laplacian(LabelGeometryVariant):
 class Gravity(LabelGeometryVariant):
     """Documents and labels orthogonal to one another (Krichene et al. 2018)."""
 
-    name = "Gravity"
+    name = "gravity"
     pairs = GravityPairs
 
     def __init__(self, weight: float = 1.0, draw: str = "batch", scale: str = "batch") -> None:

@@ -59,7 +59,7 @@ AXES: list[list[Setting]] = [
         {"loss": "softmax", "length": 20.0, "weight_norm": True},
     ],
 ]
-REGULARISERS = ("GLaS", "Spread-out", "Gravity", "Laplacian")
+REGULARISERS = ("GLaS", "spread-out", "gravity", "Laplacian")
 WEIGHTS = (1.0, 10.0, 100.0, 1000.0)
 METRICS = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")
 

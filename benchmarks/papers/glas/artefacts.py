@@ -23,7 +23,7 @@ SECTION = Section(
     "its claims judged on them. Printed values beside measured ones are in the next sections.",
     order=45,
 )
-GAP_VARIANTS = (PLAIN, "GLaS", "Spread-out", "Gravity", "Laplacian")
+GAP_VARIANTS = (PLAIN, "GLaS", "spread-out", "gravity", "Laplacian")
 GAP_NOTE = (
     "train: P@1 on the training documents that have labels, measured by the fit when it ends, "
     "without input dropout; test: P@1 as everywhere. Change of gap: against the plain base."

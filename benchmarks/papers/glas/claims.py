@@ -31,8 +31,8 @@ CHANGES = (
     ),
 )
 RIVALS = (
-    (OWN, "Spread-out", "GLaS beats spread-out (Table 1)"),
-    (OWN, "Gravity", "GLaS beats gravity (Table 1)"),
+    (OWN, "spread-out", "GLaS beats spread-out (Table 1)"),
+    (OWN, "gravity", "GLaS beats gravity (Table 1)"),
     (OWN, "Laplacian", "GLaS beats the graph Laplacian alone (sec. 3.2)"),
     ("lambda-10", "lambda-1", "lambda = 10 beats 1 (Table 1)"),
     ("lambda-10", OWN, "lambda = 10 beats 100 (Table 1)"),

@@ -26,7 +26,7 @@ EPOCHS = 10
 METRICS = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")
 
 ABLATION: Mapping[str, Sequence[str]] = {
-    "regulariser": (PLAIN, OWN, "Spread-out", "Gravity", "Laplacian"),
+    "regulariser": (PLAIN, OWN, "spread-out", "gravity", "Laplacian"),
     "weight (lambda)": ("lambda-1", "lambda-10", OWN, "lambda-1000"),
     "keep (rho)": ("keep-1.0", OWN, "keep-0.6"),
     "batch": (OWN, "batch-1024", "batch-4096"),

@@ -265,7 +265,7 @@ def test_the_recorded_accuracy_is_that_of_the_final_model() -> None:
     assert model.fit_history["train_P@1"] == [pytest.approx(100 * hits.mean())]
 
 
-@pytest.mark.parametrize("variant", ["GLaS", "Spread-out", "Laplacian", "Gravity"])
+@pytest.mark.parametrize("variant", ["GLaS", "spread-out", "Laplacian", "gravity"])
 def test_a_strong_penalty_is_lower_after_training_with_it(variant: str) -> None:
     train, _ = load("tiny-bow")
     params = {"weight": 300.0}

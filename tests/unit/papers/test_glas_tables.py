@@ -20,14 +20,14 @@ from benchmarks.records.results import Results
 HITS = {
     ("Embedding", "plain"): 60,
     ("Embedding", "GLaS"): 75,
-    ("Embedding", "Spread-out"): 60,
+    ("Embedding", "spread-out"): 60,
     ("Embedding", "lambda-10"): 72,
     ("Embedding-d8", "plain"): 40,
     ("Embedding-d64", "plain"): 50,
     ("Embedding-e1", "GLaS"): 55,
     ("Embedding-e5", "GLaS"): 70,
 }
-TRAIN = {"plain": 90.0, "GLaS": 95.0, "Spread-out": 90.0, "lambda-10": 94.0}
+TRAIN = {"plain": 90.0, "GLaS": 95.0, "spread-out": 90.0, "lambda-10": 94.0}
 
 
 def frames() -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -105,7 +105,7 @@ def test_the_source_of_propensities_nearest_to_the_print_is_named() -> None:
 def test_the_ablation_has_a_block_for_what_was_varied() -> None:
     found = tables.ablation(frames()[0])
     assert found.groupby("varied", sort=False)["variant"].agg(list).to_dict() == {
-        "regulariser": ["plain", "GLaS", "Spread-out"],
+        "regulariser": ["plain", "GLaS", "spread-out"],
         "weight (lambda)": ["lambda-10", "GLaS"],
     }
 

@@ -10,7 +10,9 @@ from benchmarks.papers.artefacts import write_artefacts
 from benchmarks.papers.tailmix import claims, tables
 from benchmarks.papers.tailmix.artefacts import ARTEFACTS
 from benchmarks.papers.verdicts import CONTRADICTED, HOLDS, UNDECIDED
-from benchmarks.records.cell import INSTANCE, Cell
+from benchmarks.records.cell import INSTANCE, METRICS, Cell
+from benchmarks.records.files import write_evaluation, write_record
+from benchmarks.records.intervals import intervals
 from benchmarks.records.results import Results
 
 N = 400
@@ -31,8 +33,10 @@ def run(tmp_path):
         ones = np.ones(N)
         numerators, denominators = dict.fromkeys(names, value), dict.fromkeys(names, ones)
         Evaluation("xc-matlab", N, numerators, denominators).save(path)
-        (path.parent / "run.json").write_text('{"device": "cpu"}')
         key = {"dataset": "toy", "base": "AttentionXML", "variant": variant, "seed": 0}
+        path.with_name(METRICS).write_text("")
+        record = write_record(path.parent, {**key, "device": "cpu"})
+        write_evaluation(record, path.with_name(METRICS), path)
         for name in names:
             metric, _, k = name.partition("@")
             value = {"metric": metric, "k": int(k), "value": 100 * hits / N}
@@ -40,8 +44,6 @@ def run(tmp_path):
         runs.append({**key, "status": "ok", "fit_wall_s": 3600 * HOURS[variant]})
         identities.append(cell)
     results = Results(tmp_path, identities)
-    from benchmarks.records.intervals import intervals
-
     results.__dict__["cells"] = pd.DataFrame(cells)
     results.__dict__["runs"] = pd.DataFrame(runs)
     results.__dict__["intervals"] = intervals(c.file(INSTANCE, tmp_path) for c in identities)

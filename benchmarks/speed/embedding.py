@@ -60,7 +60,7 @@ def ours(network: Network, batches: Batches) -> Step:
             yield self._batch
 
     def step(batch: Batch) -> float:
-        return next(train(network, One(batch), 1, None, context))
+        return next(train(network, One(batch), 1, (), context))
 
     return step
 
@@ -138,7 +138,7 @@ def main(argv: list[str]) -> int:
         sums = torch.from_numpy(bag(drawn[0].X, network.words.vectors))
         settings = method.settings()
         losses = [
-            batch_loss(network, sums, TouchedLabels(network), drawn[0], settings, None).item(),
+            batch_loss(network, sums, TouchedLabels(network), drawn[0], settings, ()).item(),
             *(peer.loss(drawn[0]).item() for peer in peers),
         ]
         ours_s = seconds_per_step(ours(network, batches), drawn)

@@ -15,7 +15,7 @@ from benchmarks.data.split import Split
 from methods.embedding.model import EmbeddingModel
 from methods.embedding.network import Network
 from methods.embedding.training import Batches, Settings, threads_for, train
-from methods.hooks.regulariser import Regulariser
+from methods.hooks.regulariser import DocumentRegulariser, Regulariser
 from methods.interface import Cost, FitContext, Method, Resources
 from methods.linear.model import as_unit_rows
 from methods.warm_up import fit_tiny
@@ -44,7 +44,7 @@ class Embedding(Method):
     """
 
     name = "Embedding"
-    accepts = frozenset({"regulariser"})
+    accepts = frozenset({"regulariser", "document_regulariser"})
 
     def __init__(
         self,
@@ -135,9 +135,10 @@ class Embedding(Method):
             threads=context.threads,
             history=history,
         )
-        regulariser = context.hooks.find(Regulariser)  # type: ignore[type-abstract]
+        kinds: tuple[type[Regulariser], ...] = (Regulariser, DocumentRegulariser)
+        given = [hook for hook in map(context.hooks.find, kinds) if hook is not None]
         sample = batches.documents[:SAMPLE]
-        for loss in train(network, batches, self.epochs, regulariser, context):
+        for loss in train(network, batches, self.epochs, given, context):
             history["loss"].append(loss)
             history["sampled_train_P@1"].append(_precision(model, X[sample], split.labels[sample]))
         network.words.measure()

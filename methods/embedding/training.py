@@ -11,7 +11,7 @@ the number of cores. The layer of word vectors uses all the threads that are giv
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -107,7 +107,7 @@ def batch_loss(
     labels: TouchedLabels,
     batch: Batch,
     settings: Settings,
-    regulariser: Regulariser | None,
+    regularisers: Sequence[Regulariser],
 ) -> torch.Tensor:
     """The loss of a batch with its penalty, from the sums of the documents' word vectors."""
     documents = network.embed_sums(sums)
@@ -127,16 +127,16 @@ def batch_loss(
         loss = margin_loss(positive, negative, carried, settings.margin)
     else:
         loss = softmax_loss(positive, negative, carried)
-    if regulariser is None:
+    if not regularisers:
         return loss
-    return loss + regulariser.penalty(labels, positives, documents)
+    return loss + sum(hook.penalty(labels, positives, documents) for hook in regularisers)
 
 
 def train(
     network: Network,
     batches: Batches,
     epochs: int,
-    regulariser: Regulariser | None,
+    regularisers: Sequence[Regulariser],
     context: FitContext,
 ) -> Iterator[float]:
     """Train epoch by epoch; after each one, its mean loss."""
@@ -150,7 +150,7 @@ def train(
             rate = settings.rate * (1.0 - done / total if settings.decay else 1.0)
             sums = torch.from_numpy(bag(batch.X, network.words.vectors)).requires_grad_()
             labels = TouchedLabels(network)
-            loss = batch_loss(network, sums, labels, batch, settings, regulariser)
+            loss = batch_loss(network, sums, labels, batch, settings, regularisers)
             if optimiser is not None:
                 optimiser.zero_grad()
                 optimiser.param_groups[0]["lr"] = rate

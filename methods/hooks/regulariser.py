@@ -5,6 +5,8 @@ from __future__ import annotations
 import abc
 from typing import Any
 
+import numpy as np
+
 from methods.hooks import Hook
 
 
@@ -15,7 +17,11 @@ class Regulariser(Hook):
 
     @abc.abstractmethod
     def penalty(
-        self, label_embeddings: Any, targets: Any, document_embeddings: Any | None = None
+        self,
+        label_embeddings: Any,
+        targets: Any,
+        document_embeddings: Any | None = None,
+        rng: np.random.Generator | None = None,
     ) -> Any:
         """The term to add to a batch's loss: a scalar of the type of the base's loss.
 
@@ -23,7 +29,8 @@ class Regulariser(Hook):
         float[L, d], or whatever a base has that can be indexed so. ``targets`` are the batch's
         labels: one drawn for each document, int64[B], or all of them, B x L with non-zeros.
         ``document_embeddings`` are the batch's documents in the space of the labels, float[B, d],
-        where the base has such.
+        where the base has such. What is drawn at random comes from ``rng``; a base that computes
+        parts of a batch side by side must give one.
         """
 
     def joined(self, other: Regulariser) -> Regulariser:
@@ -36,8 +43,18 @@ class _Sum(Regulariser):
         self.terms = terms
 
     def penalty(
-        self, label_embeddings: Any, targets: Any, document_embeddings: Any | None = None
+        self,
+        label_embeddings: Any,
+        targets: Any,
+        document_embeddings: Any | None = None,
+        rng: np.random.Generator | None = None,
     ) -> Any:
         return sum(
-            term.penalty(label_embeddings, targets, document_embeddings) for term in self.terms
+            term.penalty(label_embeddings, targets, document_embeddings, rng) for term in self.terms
         )
+
+
+class DocumentRegulariser(Regulariser):
+    """A penalty that needs ``document_embeddings``, which not every base has."""
+
+    kind = "document_regulariser"

@@ -48,9 +48,7 @@ class DXML(DocumentMethod):
     graph_dimensions: int
     neighbours: int
 
-    def fit_in(  # type: ignore[override]
-        self, train: Split, context: FitContext
-    ) -> NeighbourModel:
+    def fit_in(self, train: Split, context: FitContext) -> NeighbourModel:
         labels = trained_labels(train, context.dev)
         vectors = label_graph.label_vectors(train.labels[:, labels], self.graph_dimensions)
         torch.manual_seed(context.seed)

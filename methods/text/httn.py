@@ -63,9 +63,7 @@ class HTTN(DocumentMethod):
     fine_tune_rate: float
     member: int | None
 
-    def fit_in(  # type: ignore[override]
-        self, train: Split, context: FitContext
-    ) -> ClassifierModel:
+    def fit_in(self, train: Split, context: FitContext) -> ClassifierModel:
         head, tail = h2t.head_and_tail(train.label_counts(), self.l_tail)
         network = self.seeded(train, head, context)
         assert isinstance(network, DocumentNetwork)

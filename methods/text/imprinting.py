@@ -43,9 +43,7 @@ class Imprinting(DocumentMethod):
             network.bias.copy_(prior(train)[torch.from_numpy(labels)])
         return network
 
-    def fit_in(  # type: ignore[override]
-        self, train: Split, context: FitContext
-    ) -> ClassifierModel:
+    def fit_in(self, train: Split, context: FitContext) -> ClassifierModel:
         head, tail = h2t.head_and_tail(train.label_counts(), self.l_tail)
         network = self.seeded(train, head, context)
         assert isinstance(network, DocumentNetwork)

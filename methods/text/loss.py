@@ -194,7 +194,7 @@ class BatchLoss:
         loss = self._from_embeddings(network, flow, acting, rng)
         embeddings = network.label_embeddings()
         if self.regulariser is not None and embeddings is not None:
-            loss = loss + self.regulariser.penalty(embeddings, targets)
+            loss = loss + self.regulariser.penalty(embeddings, targets, rng=rng)
         return loss
 
     def _from_embeddings(

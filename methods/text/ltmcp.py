@@ -44,9 +44,7 @@ class LTMCP(DocumentMethod):
     l_tail: float
     C: float
 
-    def fit_in(  # type: ignore[override]
-        self, train: Split, context: FitContext
-    ) -> DeepAndLinearModel:
+    def fit_in(self, train: Split, context: FitContext) -> DeepAndLinearModel:
         head, tail = head_and_tail(train.label_counts(), self.l_tail)
         network = self.seeded(train, head, context)
         history = self.train(network, train, head, context)

@@ -26,7 +26,7 @@ from torch.nn.functional import normalize
 
 from benchmarks.data.split import Split
 from methods.hooks import Hooks
-from methods.hooks.regulariser import Regulariser
+from methods.hooks.regulariser import DocumentRegulariser, Regulariser
 from methods.interface import FitContext, Method, Model, Variant
 from methods.variants.applied import Changed
 
@@ -71,11 +71,10 @@ class LabelGeometry(Regulariser):
         self.U = sparse.csr_matrix(U)
         self.weight, self.draw, self.scale, self.seed = weight, draw, scale, seed
         self._rng = np.random.default_rng([seed, self.U.shape[0]])
-        self._place = np.full(self.U.shape[0], -1, np.int64)
 
     def of_labels(self, labels: np.ndarray) -> LabelGeometry:
         """The penalty over these labels only."""
-        return LabelGeometry(
+        return type(self)(
             self.pairs,
             self.U[labels][:, labels],
             weight=self.weight,
@@ -85,10 +84,14 @@ class LabelGeometry(Regulariser):
         )
 
     def penalty(
-        self, label_embeddings: Any, targets: Any, document_embeddings: Any | None = None
+        self,
+        label_embeddings: Any,
+        targets: Any,
+        document_embeddings: Any | None = None,
+        rng: np.random.Generator | None = None,
     ) -> Any:
         """The term of a batch; a torch scalar."""
-        return self.of_draws(self.draws(targets), label_embeddings, document_embeddings)
+        return self.of_draws(self.draws(targets, rng), label_embeddings, document_embeddings)
 
     def of_draws(
         self, drawn: np.ndarray, label_embeddings: Any, documents: torch.Tensor | None = None
@@ -109,21 +112,21 @@ class LabelGeometry(Regulariser):
         return self.weight * total
 
     def part(self, labels: np.ndarray) -> np.ndarray:
-        """The rows and columns of U of distinct labels, dense."""
-        self._place[labels] = np.arange(len(labels))
+        """The rows and columns of U of distinct labels in ascending order, dense."""
         rows = self.U[labels]
-        column = self._place[rows.indices]
-        self._place[labels] = -1
+        column = np.minimum(np.searchsorted(labels, rows.indices), len(labels) - 1)
+        there = labels[column] == rows.indices
         row = np.repeat(np.arange(len(labels)), np.diff(rows.indptr))
         dense = np.zeros((len(labels), len(labels)), np.float32)
-        dense[row[column >= 0], column[column >= 0]] = rows.data[column >= 0]
+        dense[row[there], column[there]] = rows.data[there]
         return dense
 
-    def draws(self, targets: Any) -> np.ndarray:
+    def draws(self, targets: Any, rng: np.random.Generator | None = None) -> np.ndarray:
         """The labels whose pairs a batch's term is over."""
+        rng = self._rng if rng is None else rng
         if self.draw == "uniform":
             n = min(int(targets.shape[0]), self.U.shape[0])
-            return self._rng.choice(self.U.shape[0], n, replace=False)
+            return rng.choice(self.U.shape[0], n, replace=False)
         if targets.ndim == 1:
             return np.asarray(targets.cpu(), dtype=np.int64)
         if targets.shape[1] != self.U.shape[0]:
@@ -134,7 +137,7 @@ class LabelGeometry(Regulariser):
         sizes = np.bincount(rows, minlength=len(targets))
         first = np.concatenate([[0], np.cumsum(sizes)[:-1]])[sizes > 0]
         sizes = sizes[sizes > 0]
-        return columns[first + (self._rng.random(len(sizes)) * sizes).astype(np.int64)]
+        return columns[first + (rng.random(len(sizes)) * sizes).astype(np.int64)]
 
     def factors(self, drawn: int) -> Factors:
         """What the sums over so many draws are multiplied with."""
@@ -145,6 +148,10 @@ class LabelGeometry(Regulariser):
             return Factors(pair, 1.0 / (n * drawn), 1.0 / drawn)
         size = drawn if self.scale == "batch" else n
         return Factors(1.0 / size**2, 1.0 / size**2, 1.0 / size)
+
+
+class DocumentGeometry(LabelGeometry, DocumentRegulariser):
+    """A :class:`LabelGeometry` of pairs of a document and a label."""
 
 
 class Factors(NamedTuple):
@@ -230,6 +237,7 @@ class LabelGeometryVariant(Variant):
 
     sets = frozenset({"regulariser"})
     pairs: type[Pairs]
+    geometry: type[LabelGeometry] = LabelGeometry
 
     def __init__(self, weight: float = 10.0, draw: str = "batch", scale: str = "batch") -> None:
         for name, value, known in (("draw", draw, DRAWS), ("scale", scale, SCALES)):
@@ -248,7 +256,7 @@ class LabelGeometryVariant(Variant):
     def regulariser(self, train: Split, seed: int) -> LabelGeometry:
         """The penalty for a training split."""
         settings: Mapping[str, Any] = vars(self)
-        return LabelGeometry(self.pairs(), adjacency(train.labels), seed=seed, **settings)
+        return self.geometry(self.pairs(), adjacency(train.labels), seed=seed, **settings)
 
 
 class GLaS(LabelGeometryVariant):
@@ -282,7 +290,9 @@ class Gravity(LabelGeometryVariant):
     """Documents and labels orthogonal to one another (Krichene et al. 2018)."""
 
     name = "gravity"
+    sets = frozenset({"document_regulariser"})
     pairs = GravityPairs
+    geometry = DocumentGeometry
 
     def __init__(self, weight: float = 1.0, draw: str = "batch", scale: str = "batch") -> None:
         super().__init__(weight, draw, scale)

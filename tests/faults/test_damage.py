@@ -55,7 +55,7 @@ def step(script, reads, makes, **params):
     log = f"results/logs/{script}.log"
     return SimpleNamespace(
         script=script, input=reads, output=makes, log=[log], wildcards=SimpleNamespace(),
-        params=SimpleNamespace(**params),
+        params=SimpleNamespace(**params), resources=SimpleNamespace(configfiles=""),
     )  # fmt: skip
 
 
@@ -97,6 +97,10 @@ def steps():
     reads = Files(records=of["run.json"], metrics=of["metrics.csv"])
     made.append(step("collect", reads, Files(**tables)))
     made.append(step("intervals", Files(*of["instance.npz"]), Files("results/intervals.csv")))
+    made.append(step("bins", Files(*of["instance.npz"]), Files("results/bins.csv")))
+    named = Files(data=data, predictions=of["predictions.npz"], norms=of["norms.npz"])
+    made.append(step("labels", named, Files("results/labels/tiny-bow.csv")))
+    made[-1].wildcards.dataset = "tiny-bow"
     papers = list(paper_folders())
     for paper in papers:
         reads = Files(**tables, instances=of["instance.npz"], data=[data], papers=[])
@@ -120,8 +124,10 @@ def steps():
             params = {"paper": paper, "papers": {}, "trained": trained, "settings": {}}
             reads = Files(data, *whole, cells=seeds)
             made.append(step("artefacts", reads, Files(*files, **page), ks=[1, 3, 5], **params))
-    reads = Files(*drawn, **tables, audit="results/audit.csv", verdicts=summary)
-    made.append(step("report", reads, Files("results/report.html"), papers={}))
+    others = {"intervals": "results/intervals.csv", "bins": "results/bins.csv"}
+    others |= {"labels": ["results/labels/tiny-bow.csv"], "audit": "results/audit.csv"}
+    reads = Files(*drawn, *compared, **tables, **others)
+    made.append(step("report", reads, Files("results/report.html"), papers={}, own_data=[]))
     return made
 
 

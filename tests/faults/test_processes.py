@@ -17,7 +17,7 @@ from benchmarks.common.atomic import atomic_path, sweep, temporary_folder, write
 from workflow.runtime import cell as cell_module
 from workflow.runtime import child, disk, launch, resume
 from workflow.runtime.resume import clear_scratch, hold, wait_and_hold
-from workflow.runtime.supervisor import Exit, supervise
+from workflow.runtime.supervisor import KEEPER, Exit, supervise
 
 # A command that starts a process in a session of its own, whose parent ends at once.
 DETACHES = """
@@ -68,7 +68,9 @@ def test_detached_processes_end_though_the_keeper_was_killed(tmp_path):
 
     def kill_the_keeper():
         if not killed and any("import time" in p.info["cmdline"][2][:11] for p in marked(marker)):
-            (keeper,) = psutil.Process().children()
+            # Runners of tests have other children, too.
+            children = psutil.Process().children()
+            (keeper,) = (child for child in children if str(KEEPER) in child.cmdline())
             killed.append(keeper)
             keeper.kill()
 

@@ -24,7 +24,9 @@ rule report:
         templates=template_digest(),
         papers=USER_PAPERS,
         own_data=list(USER_CARDS),
-        configfiles=[str(f) for f in workflow.overwrite_configfiles],
+    # Not a parameter: the same run under another file's name needs no new report.
+    resources:
+        configfiles=" ".join(str(f) for f in workflow.overwrite_configfiles),
     script:
         "../scripts/report.py"
 

@@ -5,5 +5,6 @@ from workflow.runtime.seals import sealed_job
 
 with sealed_job(snakemake):
     params = snakemake.params
-    run = Run(Path("results"), params.papers, params.own_data, params.configfiles)
+    configfiles = snakemake.resources.configfiles.split()
+    run = Run(Path("results"), params.papers, params.own_data, configfiles)
     build(run, Path(snakemake.output[0]))

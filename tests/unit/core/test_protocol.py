@@ -138,7 +138,7 @@ def test_methods_read_facts_that_prepared_datasets_have(root, tmp_path):
 
 def test_regularisers_add_up():
     class Norm(Regulariser):
-        def penalty(self, label_embeddings, targets, document_embeddings=None):
+        def penalty(self, label_embeddings, targets, document_embeddings=None, rng=None):
             return float(np.abs(label_embeddings).sum())
 
     joined = Hooks(Norm(), Norm(), Norm()).find(Regulariser)

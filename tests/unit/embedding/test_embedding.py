@@ -161,7 +161,7 @@ def test_the_step_follows_the_gradient_by_finite_differences(name: str) -> None:
     def loss() -> tuple[torch.Tensor, torch.Tensor, TouchedLabels]:
         sums = torch.from_numpy(bag(batch.X, made.words.vectors)).requires_grad_()
         labels = TouchedLabels(made)
-        return batch_loss(made, sums, labels, batch, SETTINGS[name], regulariser), sums, labels
+        return batch_loss(made, sums, labels, batch, SETTINGS[name], [regulariser]), sums, labels
 
     value, sums, labels = loss()
     value.backward()

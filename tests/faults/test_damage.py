@@ -55,7 +55,7 @@ def step(script, reads, makes, **params):
     log = f"results/logs/{script}.log"
     return SimpleNamespace(
         script=script, input=reads, output=makes, log=[log], wildcards=SimpleNamespace(),
-        params=SimpleNamespace(**params), resources=SimpleNamespace(configfiles=""),
+        params=SimpleNamespace(**params), resources=SimpleNamespace(),
     )  # fmt: skip
 
 
@@ -63,12 +63,13 @@ def step(script, reads, makes, **params):
 def finished(tmp_path_factory, root):
     """A finished run, the bytes of all its files, and the steps that made its tables."""
     workspace = Workspace(tmp_path_factory.mktemp("finished"), root)
-    workspace.run("--cores", "2", config=workspace.configure(CONFIG))
+    config = workspace.configure(CONFIG)
+    workspace.run("--cores", "2", config=config)
     folder = workspace.folder
     return SimpleNamespace(
         folder=folder,
         files=contents(folder),
-        steps=steps(),
+        steps=steps(config),
         scripts=root / "workflow/scripts",
     )
 
@@ -82,7 +83,7 @@ def contents(folder):
     }
 
 
-def steps():
+def steps(config):
     names = [("LinearSVC", "plain"), ("LinearSVC", "PW"), ("popularity", "plain")]
     cells = [f"results/runs/tiny-bow/{base}/{variant}/seed0" for base, variant in names]
     of = {name: [f"{cell}/{name}" for cell in cells] for name in CELL_FILES}
@@ -128,6 +129,7 @@ def steps():
     others |= {"labels": ["results/labels/tiny-bow.csv"], "audit": "results/audit.csv"}
     reads = Files(*drawn, *compared, **tables, **others)
     made.append(step("report", reads, Files("results/report.html"), papers={}, own_data=[]))
+    made[-1].resources.configfiles = str(config)
     return made
 
 

@@ -152,6 +152,9 @@ async function panel(holder, name, title, rows, change = () => {}) {
   spec.data.values = rows;
   if (title) spec.title = title;
   change(spec);
+  // A layer without rows would make Vega warn of axes without ends.
+  if (!rows.some((row) => row.front))
+    spec.layer = spec.layer.filter(({transform}) => transform?.[0].filter !== "datum.front");
   if (innerWidth < 500) for (const {encoding} of spec.layer) for (const channel of ["color", "shape"])
     if (encoding[channel]?.legend) encoding[channel].legend.columns = 2;
   const key = place;

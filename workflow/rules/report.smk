@@ -19,14 +19,14 @@ rule report:
         "results/logs/report.log",
     conda:
         "../../environment.yml"
+    # Not a parameter: the same run under another file's name needs no new report.
+    resources:
+        configfiles=" ".join(str(f) for f in workflow.overwrite_configfiles),
     params:
         code=code_digest("workflow.report"),
         templates=template_digest(),
         papers=USER_PAPERS,
         own_data=list(USER_CARDS),
-    # Not a parameter: the same run under another file's name needs no new report.
-    resources:
-        configfiles=" ".join(str(f) for f in workflow.overwrite_configfiles),
     script:
         "../scripts/report.py"
 

@@ -69,8 +69,8 @@ def test_detached_processes_end_though_the_keeper_was_killed(tmp_path):
     def kill_the_keeper():
         if not killed and any("import time" in p.info["cmdline"][2][:11] for p in marked(marker)):
             # Runners of tests have other children, too.
-            children = psutil.Process().children()
-            (keeper,) = (child for child in children if str(KEEPER) in child.cmdline())
+            alive = [p for p in psutil.Process().children() if p.status() != psutil.STATUS_ZOMBIE]
+            (keeper,) = (child for child in alive if str(KEEPER) in child.cmdline())
             killed.append(keeper)
             keeper.kill()
 

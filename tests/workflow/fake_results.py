@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from benchmarks.common.atomic import write_csv
+from benchmarks.data.prepared import write_meta
 from benchmarks.evaluation.bins import DECILES, ONCE, PARTS
 from benchmarks.evaluation.conventions import CONVENTIONS
 from benchmarks.evaluation.declarations import SUMMARY_NAMES
@@ -52,10 +52,9 @@ def write_results(folder: Path, seeds: int = 2, labels: int = 4000) -> list[Cell
         write_record(path.parent, _record(cell))
     for dataset in DATASETS:
         write_csv(results / f"labels/{dataset}.csv", _labels(rng, labels))
-        meta = {"format": 1, "name": dataset, "unavailable": "made up"}
-        path = results / "data" / dataset / "meta.json"
-        path.parent.mkdir(parents=True)
-        path.write_text(json.dumps(meta))
+        data = results / "data" / dataset
+        data.mkdir(parents=True)
+        write_meta(data, {"name": dataset, "unavailable": "made up"})
     write_csv(results / "audit.csv", audit())
     for paper in load_papers():
         compared = compare(paper, frame, lambda cell: None)

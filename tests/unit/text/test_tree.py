@@ -78,7 +78,7 @@ def test_groups_are_weighted_by_the_counts_of_their_documents():
     assert isinstance(method, AttentionXMLTree)
     labels = np.flatnonzero(train.label_counts())
     groups = sparse.csr_matrix(np.eye(len(train), 3, dtype=np.float32)[np.arange(len(train)) % 3])
-    hooks = method._weights(Hooks(PW().weights(train)), groups, labels, False, train)
+    hooks = method._weights(Hooks(PW().weights(train)), groups, labels, False)
     positive = hooks["loss_weights"].positive
     counts = np.full(3, len(train) / 3)
     from benchmarks.evaluation.propensity import inverse_propensity

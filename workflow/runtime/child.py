@@ -90,12 +90,12 @@ def run(spec: dict[str, Any], scratch: Path) -> dict[str, Any]:
     except DivergedError as diverged:
         return {"status": "diverged", "reason": str(diverged), "phases": journal.phases}
     except MemoryError as error:
-        traceback.print_exc()
+        _print_traceback()
         reason = f"memory ran out in {journal.phase} ({error or 'MemoryError'})"
         return {"status": "oom", "reason": reason, "phases": journal.phases}
     except Exception as error:
         # The border of the cell: any failure of a method is a result, told in words.
-        traceback.print_exc()
+        _print_traceback()
         reason = f"{type(error).__name__} in {journal.phase}: {_said(error)}"
         if disk.is_full(error):
             reason = disk.reason(journal.phase)
@@ -243,6 +243,12 @@ def _said(error: Exception) -> str:
         return _printable(str(error))
     except Exception as worse:
         return f"(its text could not be had: {type(worse).__name__})"
+
+
+def _print_traceback() -> None:
+    """The exception being handled, in the log behind what the method printed before it."""
+    sys.stdout.flush()
+    traceback.print_exc()
 
 
 def _no_card(device: str) -> str | None:

@@ -41,7 +41,10 @@ def shorten(log: Path) -> None:
     if size > LOG_BYTES:
         with log.open("rb") as stream:
             stream.seek(size - LOG_BYTES // 4)
-            end = stream.read(LOG_BYTES // 4)
+            end = stream.read()[-LOG_BYTES // 4 :]
+            # What is appended meanwhile would be cut off: read on until nothing comes.
+            while more := stream.read():
+                end = (end + more)[-LOG_BYTES // 4 :]
         os.truncate(log, LOG_BYTES // 2)
         with log.open("ab") as stream:
             stream.write(

@@ -39,8 +39,8 @@ class Embedding(Method):
     the paper. ``decay``: the rate falls to 0 linearly. ``search``: ``exact`` or ``faiss``.
 
     The defaults were chosen on documents held out of EURLex-4K's train by
-    ``python -m workflow.studies.choose_embedding``, but for these: ``keep`` and ``epochs`` are the
-    paper's, ``dim`` is half of the paper's, for time.
+    ``python -m workflow.studies.choose_embedding``, but for ``dim``, ``keep`` and ``epochs``, which
+    are the paper's.
     """
 
     name = "Embedding"
@@ -48,7 +48,7 @@ class Embedding(Method):
 
     def __init__(
         self,
-        dim: int = 512,
+        dim: int = 1024,
         activation: str = "linear",
         hidden: int = 0,
         weight_norm: bool = False,

@@ -37,7 +37,9 @@ class Flow:
 
 
 class BatchMixer(Hook):
-    """Mixes a batch at the stage that its kind names."""
+    """Mixes a batch at the stage that its kind names, from the epoch ``start`` (from 0) on."""
+
+    start: int = 0
 
     @abc.abstractmethod
     def mix(self, flow: Flow, rng: np.random.Generator) -> Flow:
@@ -49,8 +51,8 @@ class BatchMixer(Hook):
         return _Both(self, other)
 
     def at_epoch(self, epoch: int) -> bool:
-        """Whether it acts in the epoch (from 0): some papers train without it first."""
-        return True
+        """Whether it acts in the epoch: some papers train without it first."""
+        return epoch >= self.start
 
 
 class EmbeddingMixer(BatchMixer):
@@ -79,6 +81,7 @@ class _Both(BatchMixer):
     def __init__(self, *mixers: BatchMixer) -> None:
         self.mixers = mixers
         self.kind = mixers[0].kind  # type: ignore[misc]
+        self.start = max(mixer.start for mixer in mixers)
 
     def mix(self, flow: Flow, rng: np.random.Generator) -> Flow:
         for mixer in self.mixers:

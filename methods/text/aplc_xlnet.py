@@ -13,7 +13,7 @@ from benchmarks.data.split import Split
 from methods.hooks.loss_weights import LabelWeights
 from methods.interface import FitContext
 from methods.text.aplc import LabelClusters, Normalisation, even_cutoffs, normalised
-from methods.text.base import SETTINGS
+from methods.text.base import LOOP, Settings
 from methods.text.batches import TokenBatch
 from methods.text.dropout import Dropout
 from methods.text.network import After, TextNetwork
@@ -97,8 +97,8 @@ class ClusterLoss:
         return network.clusters.loss(vectors, targets, weights)
 
 
-_CLUSTERS: dict[str, Any] = {
-    **SETTINGS,
+_CLUSTERS: Settings = {
+    **LOOP,
     # The authors of APLC-XLNet on EUR-Lex, where 1e-4 and 5e-5 are factors of 2e-3.
     "max_length": 512,
     "trainable": True,
@@ -130,7 +130,7 @@ class ClusterTransformer(TransformerMethod):
     """
 
     accepts = frozenset({"loss_weights"})
-    RECIPES: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    RECIPES: ClassVar[Mapping[str, Settings]] = {
         "original": _CLUSTERS,
         # A frozen encoder and larger steps, for two cores.
         "frozen": {
@@ -146,42 +146,16 @@ class ClusterTransformer(TransformerMethod):
         },
     }
 
-    default_recipe: ClassVar[str] = "original"
-    default_encoder: ClassVar[str] = "XLNet-base-cased"
+    SAME: ClassVar[Settings] = {"encoder": "XLNet-base-cased"}
+    default_recipe = "original"
 
     n_clusters: int
     summary: str
     summary_rate: float
     weights: Normalisation
 
-    def __init__(
-        self,
-        recipe: str | None = None,
-        encoder: str | None = None,
-        trainable: bool | None = None,
-        layers: int | None = None,
-        encoder_rate: float | None = None,
-        summary_rate: float | None = None,
-        n_clusters: int | None = None,
-        summary: str | None = None,
-        weights: str | None = None,
-        max_length: int | None = None,
-        dropout: float | None = None,
-        batch_size: int | None = None,
-        epochs: int | None = None,
-        learning_rate: float | None = None,
-        weight_decay: float | None = None,
-        decay: str | None = None,
-        swa_from: int | None = None,
-        evaluate_every: int | None = None,
-        patience: int | None = None,
-        dev_documents: int | None = None,
-        pool: int | None = None,
-        piece: int | None = None,
-    ) -> None:
-        recipe = recipe or self.default_recipe
-        encoder = encoder or self.default_encoder
-        super().__init__(recipe, locals())
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         if self.summary not in SUMMARIES:
             raise ValueError(f"summary is one of {', '.join(SUMMARIES)}, not {self.summary!r}")
         if self.weights not in ("cluster", "eq24"):
@@ -225,7 +199,7 @@ class APLCMiniLM(ClusterTransformer):
 
     name = "APLC-MiniLM"
     default_recipe = "frozen"
-    default_encoder = "all-MiniLM-L6-v2"
+    SAME: ClassVar[Settings] = {"encoder": "all-MiniLM-L6-v2"}
 
 
 def by_frequency(train: Split, labels: np.ndarray) -> np.ndarray:

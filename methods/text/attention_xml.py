@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from benchmarks.data.split import Split
-from methods.interface import Cost, FitContext
-from methods.text.base import SETTINGS
+from methods.interface import FitContext
+from methods.text.base import SETTINGS, Settings
 from methods.text.network import BiLSTMAttention, LabelAttentionNetwork, TextNetwork
 from methods.text.optimiser import Group
 from methods.text.words import WordMethod
 
-_ORIGINAL: dict[str, Any] = {
+_ORIGINAL: Settings = {
     **SETTINGS,
     "max_length": 500,
     "dimensions": 300,
@@ -31,7 +30,7 @@ _ORIGINAL: dict[str, Any] = {
     "swa_from": 10,
     "start_at_frequencies": False,
 }
-RECIPES: Mapping[str, Mapping[str, Any]] = {
+RECIPES: Mapping[str, Settings] = {
     # The authors' settings for EUR-Lex (configure/models/AttentionXML-EUR-Lex.yaml).
     "original": _ORIGINAL,
     # Fewer and smaller steps, made to reach a good score in minutes on two cores.
@@ -58,6 +57,7 @@ class AttentionXML(WordMethod):
 
     name = "AttentionXML"
     RECIPES = RECIPES
+    default_recipe = "converging"
 
     hidden: int
     head: Sequence[int]
@@ -65,36 +65,6 @@ class AttentionXML(WordMethod):
     label_rate: float
     label_scale: float
     start_at_frequencies: bool
-
-    def __init__(
-        self,
-        recipe: str = "converging",
-        word_vectors: str | None = None,
-        train_embeddings: bool | None = None,
-        dimensions: int | None = None,
-        max_length: int | None = None,
-        hidden: int | None = None,
-        head: Sequence[int] | None = None,
-        embedding_dropout: float | None = None,
-        dropout: float | None = None,
-        batch_size: int | None = None,
-        epochs: int | None = None,
-        learning_rate: float | None = None,
-        label_rate: float | None = None,
-        label_scale: float | None = None,
-        weight_decay: float | None = None,
-        decay: str | None = None,
-        swa_from: int | None = None,
-        start_at_frequencies: bool | None = None,
-        evaluate_every: int | None = None,
-        patience: int | None = None,
-        dev_documents: int | None = None,
-        normalise_weights: bool | None = None,
-        negatives: int | None = None,
-        pool: int | None = None,
-        piece: int | None = None,
-    ) -> None:
-        super().__init__(recipe, locals())
 
     def build(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:
         """The network with given or random word vectors."""
@@ -114,10 +84,6 @@ class AttentionXML(WordMethod):
         """Attention vectors have a rate of their own: each is trained by one label alone."""
         assert isinstance(network, LabelAttentionNetwork)
         return attention_groups(network, self.label_rate)
-
-    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
-        """Multiplications of a step times its number, at a round rate per core."""
-        return None
 
 
 def attention_groups(network: LabelAttentionNetwork, label_rate: float) -> list[Group]:

@@ -26,12 +26,17 @@ from methods.hooks import Hooks
 from methods.hooks.loss_weights import LabelWeights
 from methods.interface import FitContext, Model
 from methods.text.attention_xml import RECIPES, AttentionXML, attention_groups
-from methods.text.base import trained_labels
+from methods.text.base import Settings, trained_labels
 from methods.text.batches import Documents
 from methods.text.candidates import CandidateExamples, CandidateLoss, CandidateNetwork, children
 from methods.text.loss import BatchLoss, cross_entropy
 from methods.text.training import Examples, Trainer, one_thread_per_operation
 from methods.trees.partition import balanced_halves, label_centroids, row_scales
+
+
+def _of_all_labels(recipe: str) -> Settings:
+    """A recipe without the sample of labels: the levels see candidates instead."""
+    return {name: value for name, value in RECIPES[recipe].items() if name != "negatives"}
 
 
 class AttentionXMLTree(AttentionXML):
@@ -47,10 +52,10 @@ class AttentionXMLTree(AttentionXML):
     level_epochs: int
     level_swa_from: int
 
-    RECIPES: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    RECIPES: ClassVar[Mapping[str, Settings]] = {
         # The authors' settings for Amazon-670K (configure/models/AttentionXML-Amazon-670K.yaml).
         "original": {
-            **RECIPES["original"],
+            **_of_all_labels("original"),
             "train_embeddings": True,
             "hidden": 512,
             "head": (512, 256),
@@ -64,44 +69,13 @@ class AttentionXMLTree(AttentionXML):
             "level_swa_from": 2,
         },
         "converging": {
-            **RECIPES["converging"],
+            **_of_all_labels("converging"),
             "depths": (4,),
             "top": 6,
             "level_epochs": 8,
             "level_swa_from": 4,
         },
     }
-
-    def __init__(
-        self,
-        recipe: str = "converging",
-        word_vectors: str | None = None,
-        train_embeddings: bool | None = None,
-        dimensions: int | None = None,
-        max_length: int | None = None,
-        hidden: int | None = None,
-        head: Sequence[int] | None = None,
-        embedding_dropout: float | None = None,
-        dropout: float | None = None,
-        batch_size: int | None = None,
-        epochs: int | None = None,
-        learning_rate: float | None = None,
-        label_rate: float | None = None,
-        label_scale: float | None = None,
-        weight_decay: float | None = None,
-        swa_from: int | None = None,
-        start_at_frequencies: bool | None = None,
-        evaluate_every: int | None = None,
-        patience: int | None = None,
-        dev_documents: int | None = None,
-        normalise_weights: bool | None = None,
-        piece: int | None = None,
-        depths: Sequence[int] | None = None,
-        top: int | None = None,
-        level_epochs: int | None = None,
-        level_swa_from: int | None = None,
-    ) -> None:
-        super(AttentionXML, self).__init__(recipe, locals())
 
     def fit_in(self, train: Split, context: FitContext) -> AttentionXMLTreeModel:
         labels = trained_labels(train, context.dev)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import inspect
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,21 +29,21 @@ from methods.text.training import (
     one_thread_per_operation,
 )
 
-SETTINGS: dict[str, Any] = {
+Settings = Mapping[str, Any]
+
+LOOP: Settings = {
     "weight_decay": 0.0,
     "decay": "constant",
     "evaluate_every": 100,
     "patience": 50,
     "dev_documents": 200,
-    "normalise_weights": True,
-    "negatives": 0,
     "pool": 1,
     "piece": 10,
 }
-"""Settings of the training loop that most recipes share; see :class:`Schedule`.
-
-``negatives`` above 0 trains on a sample of the labels, see :class:`methods.text.loss.Sample`;
-``normalise_weights`` is PW eq. 24."""
+"""Settings of the training loop that most recipes share; see :class:`Schedule`."""
+SETTINGS: Settings = {**LOOP, "normalise_weights": True, "negatives": 0}
+"""The same with those of the cross-entropy of labels: ``normalise_weights`` is PW eq. 24,
+``negatives`` above 0 trains on a sample of the labels, see :class:`methods.text.loss.Sample`."""
 MIXERS = frozenset({"embedding_mixer", "hidden_mixer", "context_mixer"})
 
 
@@ -50,6 +51,7 @@ class TextMethod(Method):
     """A network trained by batches with binary cross-entropy; sub-classes say which network.
 
     Settings come from a named recipe of ``RECIPES``; those given as keywords replace its values.
+    ``SAME`` are settings that do not depend on the recipe.
     """
 
     max_length: int
@@ -69,20 +71,35 @@ class TextMethod(Method):
 
     needs = frozenset({"tokens"})
     accepts = frozenset({"loss_weights", "target_scale", "regulariser"}) | MIXERS
-    RECIPES: ClassVar[Mapping[str, Mapping[str, Any]]]
+    RECIPES: ClassVar[Mapping[str, Settings]]
+    SAME: ClassVar[Settings] = {}
+    default_recipe: ClassVar[str]
 
-    def __init__(self, recipe: str, given: Mapping[str, Any]) -> None:
-        """``given`` are the arguments of a sub-class; those that are None are the recipe's."""
-        if recipe not in self.RECIPES:
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Every setting of the recipes is a keyword of ``__init__``: its signature says so."""
+        super().__init_subclass__(**kwargs)
+        if not hasattr(cls, "RECIPES"):
+            return
+        recipe = cls.default_recipe
+        defaults = {"recipe": recipe, **cls.SAME, **cls.RECIPES[recipe]}
+        cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
+                for name, value in defaults.items()
+            ]
+        )
+
+    def __init__(self, *, recipe: str | None = None, **given: Any) -> None:
+        self.recipe = recipe or self.default_recipe
+        if self.recipe not in self.RECIPES:
             known = ", ".join(self.RECIPES)
             raise ValueError(f"{self.name} has no recipe {recipe!r}; there are {known}")
-        self.recipe = recipe
-        # The arguments of a method have itself and its __class__ among them.
-        own = {k: v for k, v in given.items() if k != "self" and not k.startswith("_")}
-        settings = {**SETTINGS, **self.RECIPES[recipe]}
-        for key, value in {**own, **settings}.items():
-            given_value = own.get(key)
-            setattr(self, key, value if given_value is None else given_value)
+        settings = {**self.SAME, **self.RECIPES[self.recipe]}
+        unknown = given.keys() - settings.keys()
+        if unknown:
+            raise TypeError(f"{self.name} has no setting {', '.join(sorted(unknown))}")
+        for name, value in {**settings, **given}.items():
+            setattr(self, name, value)
 
     @abc.abstractmethod
     def build(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:

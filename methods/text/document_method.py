@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
-from typing import Any
-
 import numpy as np
 import torch
 
 from benchmarks.data.split import Split
 from methods.interface import FitContext
-from methods.text.base import SETTINGS
+from methods.text.base import SETTINGS, Settings
 from methods.text.document_network import DocumentNetwork
 from methods.text.network import TextNetwork
 from methods.text.training import Examples, History, Loss, Schedule, Trainer
 from methods.text.words import WordMethod
 
-Settings = dict[str, Any]
-
 PAPER: Settings = {
     **SETTINGS,
-    "word_vectors": None,
     "dimensions": 300,
     "train_embeddings": True,
     "max_length": 500,
@@ -37,8 +31,13 @@ PAPER: Settings = {
 }
 """What the paper's text says: k = 300, d = 128, GloVe in 300 dimensions, Adam with 0.001. It is
 silent on lengths, batches and epochs, which are the released code's, and on dropout."""
-AS_RELEASED: Settings = {**PAPER, "hidden": 150, "unit": True, "embedding_dropout": 0.0}
-AS_RELEASED |= {"dropout": 0.0}
+AS_RELEASED: Settings = {
+    **PAPER,
+    "hidden": 150,
+    "unit": True,
+    "embedding_dropout": 0.0,
+    "dropout": 0.0,
+}
 SMALL: Settings = {
     **PAPER,
     "dimensions": 50,
@@ -70,6 +69,7 @@ class DocumentMethod(WordMethod):
     """A method on HTTN's extractor. Its settings are those of its recipes, each a keyword."""
 
     RECIPES = recipes({})
+    default_recipe = "small"
     # One vector per document: there are no contexts of labels to mix.
     accepts = WordMethod.accepts - {"context_mixer"}
 
@@ -77,21 +77,6 @@ class DocumentMethod(WordMethod):
     size: int
     unit: bool
     dropout: float
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Every setting of the recipes is a keyword of ``__init__``: its signature says so."""
-        super().__init_subclass__(**kwargs)
-        kind = inspect.Parameter.KEYWORD_ONLY
-        names = {"recipe": "small", **dict.fromkeys(cls.RECIPES["small"])}
-        cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [inspect.Parameter(name, kind, default=value) for name, value in names.items()]
-        )
-
-    def __init__(self, *, recipe: str = "small", **settings: Any) -> None:
-        unknown = settings.keys() - self.RECIPES["small"].keys()
-        if unknown:
-            raise TypeError(f"{self.name} has no setting {', '.join(sorted(unknown))}")
-        super().__init__(recipe, settings)
 
     def build(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:
         """The extractor with a classifier of as many labels."""

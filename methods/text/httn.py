@@ -24,8 +24,9 @@ from benchmarks.data.split import Inputs, Split, Tokens
 from benchmarks.evaluation.topk import TopK
 from methods.interface import FitContext, Model
 from methods.text import head_to_tail as h2t
+from methods.text.base import Settings
 from methods.text.batches import Documents
-from methods.text.document_method import DocumentMethod, Settings, recipes
+from methods.text.document_method import DocumentMethod, recipes
 from methods.text.document_network import DocumentNetwork, representations
 
 OWN: Settings = {

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from benchmarks.data.split import Split
 from methods.interface import FitContext
 from methods.text.attention_xml import attention_groups
-from methods.text.base import SETTINGS
+from methods.text.base import SETTINGS, Settings
 from methods.text.dropout import Dropout
 from methods.text.network import LabelAttentionNetwork, TextNetwork
 from methods.text.optimiser import Group
@@ -35,7 +35,7 @@ class EncoderAttention(EncoderStages, LabelAttentionNetwork):
         self.set_encoder(encoder)
 
 
-_LABEL_ATTENTION: dict[str, Any] = {
+_LABEL_ATTENTION: Settings = {
     **SETTINGS,
     # The authors of TailMix on EUR-Lex: LaRoberta.yaml, whose encoder is frozen.
     "max_length": 300,
@@ -62,7 +62,7 @@ _LABEL_ATTENTION: dict[str, Any] = {
 class LabelAttentionTransformer(TransformerMethod):
     """An encoder with label attention; see ``RECIPES`` for the settings that have names."""
 
-    RECIPES: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    RECIPES: ClassVar[Mapping[str, Settings]] = {
         "original": _LABEL_ATTENTION,
         # Shorter texts and fewer, larger steps, for two cores.
         "converging": {
@@ -83,44 +83,13 @@ class LabelAttentionTransformer(TransformerMethod):
         },
     }
 
-    default_recipe: ClassVar[str] = "original"
-    default_encoder: ClassVar[str] = "RoBERTa-base"
+    SAME: ClassVar[Settings] = {"encoder": "RoBERTa-base"}
+    default_recipe = "original"
 
     head: Sequence[int]
     label_rate: float
     label_scale: float
     start_at_frequencies: bool
-
-    def __init__(
-        self,
-        recipe: str | None = None,
-        encoder: str | None = None,
-        trainable: bool | None = None,
-        layers: int | None = None,
-        encoder_rate: float | None = None,
-        max_length: int | None = None,
-        head: Sequence[int] | None = None,
-        dropout: float | None = None,
-        batch_size: int | None = None,
-        epochs: int | None = None,
-        learning_rate: float | None = None,
-        label_rate: float | None = None,
-        label_scale: float | None = None,
-        weight_decay: float | None = None,
-        decay: str | None = None,
-        swa_from: int | None = None,
-        start_at_frequencies: bool | None = None,
-        evaluate_every: int | None = None,
-        patience: int | None = None,
-        dev_documents: int | None = None,
-        normalise_weights: bool | None = None,
-        negatives: int | None = None,
-        pool: int | None = None,
-        piece: int | None = None,
-    ) -> None:
-        recipe = recipe or self.default_recipe
-        encoder = encoder or self.default_encoder
-        super().__init__(recipe, locals())
 
     def build(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:
         """The network, without its encoder where hidden states are computed once."""
@@ -159,4 +128,4 @@ class LaMiniLM(LabelAttentionTransformer):
 
     name = "LaMiniLM"
     default_recipe = "converging"
-    default_encoder = "all-MiniLM-L6-v2"
+    SAME: ClassVar[Settings] = {"encoder": "all-MiniLM-L6-v2"}

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from benchmarks.data.split import Split
 from methods.interface import FitContext
-from methods.text.base import TextMethod
+from methods.text.base import Settings, TextMethod
 from methods.text.embedding import WordEmbedding, initial_vectors
 
 
 class WordMethod(TextMethod):
     """``word_vectors`` names a resource; without it, embeddings are learnt from random ones of
     ``dimensions`` numbers. Given vectors have their own length."""
+
+    SAME: ClassVar[Settings] = {"word_vectors": None}
 
     word_vectors: str | None
     train_embeddings: bool

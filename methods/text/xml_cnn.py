@@ -6,8 +6,7 @@ filters over 2, 4 and 8 words with stride 2, 32 of each, 512 hidden units.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -15,14 +14,14 @@ from torch import nn
 
 from benchmarks.data.split import Split
 from methods.interface import FitContext
-from methods.text.base import SETTINGS
+from methods.text.base import SETTINGS, Settings
 from methods.text.batches import TokenBatch
 from methods.text.dropout import Dropout
 from methods.text.embedding import WordEmbedding
 from methods.text.network import After, TextNetwork, log_odds
 from methods.text.words import WordMethod
 
-_ORIGINAL: dict[str, Any] = {
+_ORIGINAL: Settings = {
     **SETTINGS,
     "max_length": 500,
     "dimensions": 300,
@@ -41,7 +40,7 @@ _ORIGINAL: dict[str, Any] = {
     "swa_from": 100,
     "patience": 20,
 }
-RECIPES: dict[str, dict[str, Any]] = {
+RECIPES: Mapping[str, Settings] = {
     # The public program's settings; it has no averaging of weights.
     "original": _ORIGINAL,
     # Fewer steps, logits started at the labels' frequencies.
@@ -163,6 +162,7 @@ class XMLCNN(WordMethod):
         {"loss_weights", "target_scale", "regulariser", "embedding_mixer", "hidden_mixer"}
     )
     RECIPES = RECIPES
+    default_recipe = "converging"
 
     windows: Sequence[int]
     filters: int
@@ -171,37 +171,6 @@ class XMLCNN(WordMethod):
     bottleneck: int
     dropout: float
     start_at_frequencies: bool
-
-    def __init__(
-        self,
-        recipe: str = "converging",
-        word_vectors: str | None = None,
-        train_embeddings: bool | None = None,
-        dimensions: int | None = None,
-        max_length: int | None = None,
-        windows: Sequence[int] | None = None,
-        filters: int | None = None,
-        stride: int | None = None,
-        pooled: int | None = None,
-        bottleneck: int | None = None,
-        embedding_dropout: float | None = None,
-        dropout: float | None = None,
-        batch_size: int | None = None,
-        epochs: int | None = None,
-        learning_rate: float | None = None,
-        weight_decay: float | None = None,
-        decay: str | None = None,
-        swa_from: int | None = None,
-        start_at_frequencies: bool | None = None,
-        evaluate_every: int | None = None,
-        patience: int | None = None,
-        dev_documents: int | None = None,
-        normalise_weights: bool | None = None,
-        negatives: int | None = None,
-        pool: int | None = None,
-        piece: int | None = None,
-    ) -> None:
-        super().__init__(recipe, locals())
 
     def build(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:
         """The network with given or random word vectors."""

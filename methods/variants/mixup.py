@@ -145,10 +145,6 @@ class TailMixer(ContextMixer):
     rule: Rule
     start: int = 0
 
-    def at_epoch(self, epoch: int) -> bool:
-        """From ``start`` on."""
-        return epoch >= self.start
-
     def of_labels(self, labels: np.ndarray) -> TailMixer:
         """The same on the columns of some labels."""
         return replace(self, graph=self.graph.of_labels(labels), inverse_p=self.inverse_p[labels])
@@ -284,10 +280,6 @@ class WordMixer(EmbeddingMixer):
     alpha: float
     start: int = 0
 
-    def at_epoch(self, epoch: int) -> bool:
-        """From ``start`` on."""
-        return epoch >= self.start
-
     def mix(self, flow: Flow, rng: np.random.Generator) -> Flow:
         """Each document mixed with another one of the batch."""
         return _interpolate(flow, self.alpha, rng)
@@ -299,10 +291,6 @@ class HiddenStateMixer(HiddenMixer):
 
     alpha: float
     start: int = 0
-
-    def at_epoch(self, epoch: int) -> bool:
-        """From ``start`` on."""
-        return epoch >= self.start
 
     def mix(self, flow: Flow, rng: np.random.Generator) -> Flow:
         """Each document mixed with another one of the batch."""
@@ -327,10 +315,6 @@ class SpanMixer(EmbeddingMixer):
     window: float
     start: int = 0
     marks: int = 0
-
-    def at_epoch(self, epoch: int) -> bool:
-        """From ``start`` on."""
-        return epoch >= self.start
 
     def mix(self, flow: Flow, rng: np.random.Generator) -> Flow:
         """Documents with spans of their partners; the loss of whole ones is added."""

@@ -30,7 +30,7 @@ ABLATION: Mapping[str, Sequence[str]] = {
     "weight (lambda)": ("lambda-1", "lambda-10", OWN, "lambda-1000"),
     "keep (rho)": ("keep-1.0", OWN, "keep-0.6"),
     "batch": (OWN, "batch-1024", "batch-4096"),
-    "dimension": ("dim-256", OWN, "dim-1024"),
+    "dimension": ("dim-256", "dim-512", OWN),
     "embedding": (OWN, "relu"),
     "scale of the term": (OWN, "scale-labels", "drawn-uniformly"),
 }

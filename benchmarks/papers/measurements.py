@@ -69,8 +69,8 @@ class Measurements:
     """What one run measured.
 
     ``cells`` and ``runs`` are the frames of ``cells.csv`` and ``runs.csv``, ``instances(cell)``
-    gives a saved evaluation or None, ``missing`` says by name why a dataset, base or variant can
-    be in no run.
+    gives a saved evaluation or None, ``missing`` is that of a
+    :class:`~benchmarks.papers.spec.Paper`.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Measurements:
         cells: pd.DataFrame,
         instances: Instances,
         runs: pd.DataFrame | None = None,
-        missing: Mapping[str, str] | None = None,
+        missing: Mapping[str, tuple[str, str]] | None = None,
         resamples: int = RESAMPLES,
     ) -> None:
         self.cells = cells
@@ -142,7 +142,8 @@ class Measurements:
             raise MissingError(FAILED, f"{status}: {reason}" if reason else status)
         for name in (dataset, base, variant, *variant.split("+")):
             if name in self.missing:
-                raise MissingError(NOT_RUN, f"{name}: {self.missing[name]}")
+                outcome, reason = self.missing[name]
+                raise MissingError(outcome, f"{name}: {reason}")
         datasets = {known.dataset for known in self._known}
         if dataset not in datasets:
             reason = f"{dataset} is not in this run"

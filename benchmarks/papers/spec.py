@@ -20,6 +20,7 @@ import pandas as pd
 from benchmarks.common.schema import InvalidDocumentError, load_yaml, validate
 from benchmarks.evaluation.conventions import get_convention
 from benchmarks.papers.printed import printed
+from benchmarks.papers.verdicts import NOT_APPLICABLE, NOT_RUN
 from benchmarks.records.cell import PLAIN
 
 FOLDER = Path(__file__).parent
@@ -28,6 +29,8 @@ SPEC = "paper.yaml"
 Folders = Mapping[str, str | Path]
 """Papers of the user by id: the folder of each, which holds ``paper.yaml`` and ``published/``."""
 
+_MISSING = {"unavailable": NOT_RUN, "not_built": NOT_RUN, "rivals": NOT_APPLICABLE}
+"""Keys of a paper that say why a name can be in no run, and what a verdict calls that."""
 POSITION = ("table", "dataset", "base", "variant", "metric")
 """What names a value within a paper, as printed."""
 
@@ -42,14 +45,15 @@ class Paper:
     ``our_dataset``, ``our_base``, ``our_variant``, ``our_metric``, ``convention``, ``model``
     (single, ensemble), ``source`` (own, copied, unstated), ``over`` (the printed variant a change
     refers to), ``terms`` (the columns a derived one comes from), ``reason`` (of ``outside``).
-    ``missing`` says by name why a dataset, base or variant can be in no run.
+    ``missing`` has by name the outcome and the reason of what can be in no run: a dataset, a base
+    or a variant.
     """
 
     id: str
     title: str
     short_title: str
     band: Mapping[str, float]
-    missing: Mapping[str, str]
+    missing: Mapping[str, tuple[str, str]]
     values: pd.DataFrame
     claims: Sequence[Mapping[str, Any]]
     spec: Mapping[str, Any]
@@ -144,7 +148,11 @@ def _load(folder: Path) -> Paper:
         title=spec["title"],
         short_title=spec.get("short_title", spec["title"]),
         band=spec["band"],
-        missing={**spec["unavailable"], **spec["not_built"]},
+        missing={
+            name: (outcome, reason)
+            for key, outcome in _MISSING.items()
+            for name, reason in spec[key].items()
+        },
         values=values,
         claims=spec["claims"],
         spec=spec,

@@ -261,7 +261,7 @@ def test_reasons():
     dense = compare("ranknet_taug", same, nothing)
     assert dense[dense.table == "3"].reason.str.contains("dense embeddings").any()
     rival = dense[(dense.table == "4") & (dense.base == "ProXML")]
-    assert rival.verdict.str.match("not run: ProXML: .* this project does not run it").all()
+    assert rival.verdict.str.match("not applicable: ProXML: .* this project does not run it").all()
     built = cell_rows("EURLex-4K", "ProXML", "plain", {"PSP@1": 45.2})  # a user's own, say
     ran = compare("ranknet_taug", built, nothing)
     assert (ran[(ran.table == "4") & (ran.base == "ProXML")].outcome == "reproduced").sum() == 1

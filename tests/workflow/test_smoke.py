@@ -13,6 +13,7 @@ from workspace import Workspace
 from benchmarks.common.schema import validate
 from workflow.diff import BEYOND, GONE, compare_runs, describe, read_values
 from workflow.runtime.cell import RUN_SCHEMA
+from workflow.studies import reference
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +91,23 @@ def test_the_archive_of_snakemakes_report_has_captions_and_no_dead_links(done, s
     links = {link for page in pages for link in re.findall(r'<a [^>]*href="([^"]*)"', page)}
     assert links
     assert all(link.startswith("#") for link in links)
+
+
+def test_a_reference_page_holds_the_run_and_its_tables(done, tmp_path):
+    (tmp_path / "pw.intro.md").write_text("Written by hand.")
+    folder = str(done.folder / "results")
+    assert (
+        reference.main(["pw", "--results", folder, "--out", str(tmp_path), "--prefix", "p_"]) == 0
+    )
+    page = (tmp_path / "pw.md").read_text()
+    for words in ("8 of 8 cells are ok", "Written by hand.", "| tiny-bow | LinearSVC | PW-cb |"):
+        assert words in page
+    for figure in re.findall(r"\]\((\w+\.png)\)", page):
+        assert (tmp_path / figure).stat().st_size > 1000
+    kept = read_values(tmp_path / "p_cells.csv")
+    assert set(kept["bin"]) == {"all"}
+    found = compare_runs(kept, read_values(done.folder / "results/cells.csv"))
+    assert not found["what"].isin([BEYOND, GONE]).any()
 
 
 def test_records_follow_their_schema_and_say_where_they_came_from(done):

@@ -155,13 +155,13 @@ def method_rows(
     summary: Summary,
     ids: Ids,
     convention: str,
-    printed_at: Mapping[Setup, Sequence[tuple[str, str]]],
+    printed_at: Mapping[Setup, Sequence[Any]],
     bounds: Collection[str] = (),
 ) -> list[dict[str, Any]]:
     """A row per setup with every metric; ``best`` of the variants of its base, controls apart.
 
-    ``printed_at`` are the links (target, words) to the printed values of a setup; ``bounds`` the
-    bases that only bound the others.
+    ``printed_at`` are the links (target, paper, table) to the printed values of a setup;
+    ``bounds`` the bases that only bound the others.
     """
     names = [column["name"] for column in columns(summary)]
     kinds = {kind: summary.headline(kind) for kind in ("PS", "vanilla")}

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
 
-import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
@@ -22,19 +20,12 @@ INSTALL = "make browser (on Debian: apt-get install chromium chromium-driver)"
 
 
 def find_browser() -> tuple[str, str]:
-    """Paths of Chromium and its driver.
-
-    Where there are none the test is skipped, and says so; in CI it fails, so that a lost browser
-    cannot pass unseen.
-    """
+    """Paths of Chromium and its driver, or an error that says how to get them."""
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
     driver = shutil.which("chromedriver")
     if program and driver:
         return program, driver
-    reason = f"no chromium and chromedriver on PATH: {INSTALL}"
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
+    raise FileNotFoundError(f"no chromium and chromedriver on PATH: {INSTALL}")
 
 
 class Browser:

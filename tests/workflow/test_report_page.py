@@ -5,14 +5,14 @@ import re
 
 import pytest
 from browser import assert_sound
-from fake_results import SCRIPT, write_results
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from benchmarks.speed._made_up import SCRIPT, write_results
+from benchmarks.speed.report import LIMIT
 from workflow.report import Run, render
 
 pytestmark = pytest.mark.slow
-LIMIT = 8_000_000
 
 
 @pytest.fixture(scope="module")

@@ -95,7 +95,9 @@ def test_your_own_data_runs_to_the_report(tree):
     assert set(cells["variant"]) == {"plain", "PW"}
     assert set(cells["status"]) == {"ok"}
     assert "glas" not in set(cells["convention"]), "two test documents have no propensities"
-    assert "<title>my-data</title>" in (tree / "results/report.html").read_text()
+    page = (tree / "results/report.html").read_text()
+    assert "<title>my-data</title>" in page
+    assert "convention glas has no values on my-data" in page
 
 
 def test_your_own_method_stands_beside_the_built_in_ones(tree):

@@ -237,7 +237,8 @@ function panels(dataset, has) {
 const variants = [...new Set(D.order.map((id) => D.setups[id].variant))];
 variants.sort((a, b) => (b === D.plain) - (a === D.plain));
 function styled(spec, ids, label) {
-  const alone = new Set(ids.map((id) => D.setups[id].variant)).size === 1 && ids.length > 1;
+  // Where two series are of one variant the bases tell them apart, by their places.
+  const alone = new Set(ids.map((id) => D.setups[id].variant)).size < ids.length;
   const place = (id, i) => alone ? i : variants.indexOf(D.setups[id].variant);
   const domain = ids.map(label);
   const at = (list) => ids.map((id, i) => list[place(id, i) % list.length]);

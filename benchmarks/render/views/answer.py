@@ -104,7 +104,7 @@ def tail_change(summary: Summary, setups: Sequence[Setup], metric: str) -> dict[
         "after": plain(float(np.mean([after.part.value for _, after in known]))),
         "bound": plain(float(np.mean([after.bound for _, after in known]))),
         "change": change,
-        "interval": bracket(change, 2),
+        "interval": "" if change.low == change.high == 0 else bracket(change, 2),
     }
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from snakemake.common import NOTHING_TO_BE_DONE_MSG
 from tqdm import tqdm
 
 from benchmarks.evaluation.conventions import DEFAULT
@@ -72,27 +73,43 @@ class CellLines(logging.Handler):
 
 
 class OnlyWarnings(logging.Filter):
-    """Lets warnings, errors and failed jobs through."""
+    """Lets warnings, errors, failed jobs and the news that nothing is to be done through."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether a record is for the terminal."""
         event = str(getattr(record, "event", ""))
-        return record.levelno >= logging.WARNING or event in ("job_error", "group_error", "error")
+        if record.levelno >= logging.WARNING or event in ("job_error", "group_error", "error"):
+            return True
+        return record.getMessage().startswith(NOTHING_TO_BE_DONE_MSG[:20])
+
+
+def speaks(workflow: Any) -> bool:
+    """Whether a run is to speak of cells, and not in Snakemake's words or those of a plugin."""
+    manager = workflow.logger_manager
+    settings = manager.settings
+    quiet = {str(quietness).rpartition(".")[2].lower() for quietness in settings.quiet or ()}
+    return not (settings.verbose or "all" in quiet or manager.plugin_handlers)
+
+
+def hush(workflow: Any) -> None:
+    """Keep Snakemake's own lines in its log, from the moment that it is known to be a run."""
+    if speaks(workflow):
+        for handler in workflow.logger_manager.logger.handlers:
+            if handler.name == "DefaultStreamHandler":
+                handler.addFilter(OnlyWarnings())
 
 
 def attach(workflow: Any, law: Law) -> None:
     """Have a run of Snakemake speak of the cells that it is going to score."""
-    manager = workflow.logger_manager
-    settings = manager.settings
-    quiet = {str(quietness).rpartition(".")[2].lower() for quietness in settings.quiet or ()}
-    if settings.verbose or "all" in quiet or manager.plugin_handlers:
+    if not speaks(workflow):
         return
-    for handler in manager.logger.handlers:
-        if handler.name == "DefaultStreamHandler":
-            handler.addFilter(OnlyWarnings())
+    manager = workflow.logger_manager
     names = [job.wildcards for job in workflow.dag.needrun_jobs() if job.rule.name == EVALUATE]
     cells = [Cell(n.dataset, n.base, n.variant, int(n.seed)) for n in names]
     if cells:
+        words = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+        logs = ", ".join(map(str, manager.get_logfile()))
+        print(f"{words} to go; Snakemake's log: {logs}", file=sys.stderr)
         settings = workflow.resource_settings
         manager.logger.addHandler(CellLines(cells, law, settings.cores or settings.nodes or 1))
 

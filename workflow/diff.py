@@ -35,6 +35,7 @@ MOVED = (*GRAVE, WITHIN, UNKNOWN)
 """What is wrong between two runs of the same code, whatever the machine."""
 ORDER = (STATUS, GONE, NEW, BEYOND, UNKNOWN, WITHIN, TOLERATED, SAME)
 TOLERANCES = "tolerances.csv"
+NAMED = [*KEY[:3], "metric"]
 ANY = "*"
 
 
@@ -57,9 +58,12 @@ def read_values(path: str | Path) -> pd.DataFrame:
 
 
 def read_tolerances(path: str | Path) -> pd.DataFrame:
-    """Rows ``dataset, base, variant, points, cause``; ``*`` stands for every name."""
+    """Rows ``dataset, base, variant, metric, points, cause``; ``*`` stands for every name.
+
+    ``metric`` is a family such as ``P``; where a row names one, it is of that family alone.
+    """
     path = Path(path)
-    columns = [*KEY[:3], "points", "cause"]
+    columns = [*NAMED, "points", "cause"]
     if not path.exists():
         return pd.DataFrame(columns=columns)
     found = pd.read_csv(path, dtype={"points": float, "cause": str})
@@ -183,11 +187,12 @@ def reference(values: pd.DataFrame) -> pd.DataFrame:
 def _points(frame: pd.DataFrame, tolerances: pd.DataFrame) -> pd.Series:
     """The tolerance of each row, 0 where none is recorded."""
     points = pd.Series(0.0, index=frame.index)
+    names = frame.assign(metric=frame["name"].str.partition("@")[0])
     for row in tolerances.to_dict("records"):
         named = pd.Series(True, index=frame.index)
-        for key in KEY[:3]:
+        for key in NAMED:
             if row[key] != ANY:
-                named &= frame[key] == row[key]
+                named &= names[key] == row[key]
         points[named] = points[named].clip(lower=row["points"])
     return points
 

@@ -144,8 +144,9 @@ def _cell(row: Mapping[str, Any], finding: str | None) -> dict[str, Any]:
         interval = f"[{plain(row['ours_low'])},\N{NO-BREAK SPACE}{plain(row['ours_high'])}]"
     seeds = 0 if pd.isna(row["seeds"]) else int(row["seeds"])
     detail = row["verdict"]
-    if interval:
-        detail += f"; ours {plain(row['ours'])} {interval}, {seeds} seed{'s' if seeds > 1 else ''}"
+    if known and seeds:
+        counted = "1 seed" if seeds == 1 else f"{seeds} seeds"
+        detail += "; " + ", ".join(filter(None, (f"ours {plain(row['ours'])}", interval, counted)))
     if known and not pd.isna(row["tolerance"]):
         detail += f"; tolerance {row['tolerance']:.2f} ({row['tolerance_from']})"
     if not pd.isna(row["change_ours"]):

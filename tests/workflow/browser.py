@@ -148,7 +148,8 @@ const channels = (text) => text.match(/[\\d.]+/g).map(Number);
 const light = (c) => { const [r, g, b] = c.slice(0, 3).map((x) => (x /= 255) <= .03928 ? x / 12.92
   : ((x + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
 const ground = (node) => { for (; node; node = node.parentElement) {
-  const c = channels(getComputedStyle(node).backgroundColor); if (c.length < 4 || c[3] > 0) return c; }
+  const c = channels(getComputedStyle(node).backgroundColor);
+  if (c.length < 4 || c[3] > 0) return c; }
   return [255, 255, 255]; };
 const faint = new Set();
 for (const node of document.querySelectorAll('header *, main *, footer *')) {

@@ -230,7 +230,9 @@ def test_on_paper_tables_are_whole_and_controls_are_gone(shown):
     shown.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
         assert not shown.driver.find_element(By.ID, "bar").is_displayed()
-        cut = "return [...document.querySelectorAll('figure.table')].filter(f => f.checkVisibility()"
+        cut = (
+            "return [...document.querySelectorAll('figure.table')].filter(f => f.checkVisibility()"
+        )
         assert shown.run(cut + " && f.scrollHeight > f.clientHeight + 2).length") == 0
     finally:
         shown.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

@@ -20,7 +20,7 @@ from benchmarks.papers.spec import paper_folders, sources
 from benchmarks.records.cell import Cell
 from benchmarks.render.page import template_digest
 from workflow.config import check, check_pairs, plan, swept
-from workflow.console import attach, closing_words
+from workflow.console import attach, closing_words, hush
 from workflow.preflight import check_targets, missing_files
 from workflow.remaining import law_of
 from workflow.resources import announce, needed
@@ -59,6 +59,7 @@ except InvalidDocumentError as error:
 
 
 def start_afresh():
+    hush(workflow)
     Stop(workflow).install()
     if not clear_after_kill(Path(".snakemake"), Path(".")):
         return  # another run is at work here: what there is may be its own

@@ -204,7 +204,8 @@ function nameFront(rows) {
   const placed = [];
   for (const row of rows.filter((r) => r.front).sort((a, b) => b.y - a.y)) {
     const reach = (other) => 4 * (row.variant.length + other.variant.length);  // pixels, half of both
-    if (placed.some((o) => Math.abs(o.x - row.x) < reach(o) * across && Math.abs(o.y - row.y) < 15 * up)) continue;
+    // The axes end at round numbers, so a percent may have little more than half these pixels.
+    if (placed.some((o) => Math.abs(o.x - row.x) < 1.8 * reach(o) * across && Math.abs(o.y - row.y) < 30 * up)) continue;
     row.name = row.variant;
     placed.push(row);
   }

@@ -9,6 +9,7 @@ from benchmarks.records.cell import KEY
 from workflow.diff import (
     BEYOND,
     GONE,
+    NAMED,
     NEW,
     SAME,
     STATUS,
@@ -115,7 +116,7 @@ def test_a_file_that_is_none_is_refused(tmp_path, capsys):
 
 
 def tolerate(path, *rows):
-    frame = pd.DataFrame(rows, columns=["dataset", "base", "variant", "points", "cause"])
+    frame = pd.DataFrame(rows, columns=[*NAMED, "points", "cause"])
     frame.to_csv(Path(path).with_name("tolerances.csv"), index=False)
 
 
@@ -124,11 +125,13 @@ def test_a_move_within_its_recorded_tolerance_is_told_apart_and_allowed(files, c
     pair = files("a", cells(**BEFORE), half=1.0), files("b", cells(**after))
     assert main([*pair, "--exact"]) == 1, "nothing is recorded: two runs of a code are equal"
     assert "2 within its interval" in capsys.readouterr().out
-    tolerate(pair[0], ("D", "one", "*", 0.05, "sums are split by the processor's vectors"))
+    tolerate(pair[0], ("D", "one", "*", "P", 0.05, "sums are split by the processor's vectors"))
     assert main([*pair, "--exact"]) == 1, "0.2 is more than 0.05"
     said = capsys.readouterr().out
     assert f"1 within its interval, 1 {TOLERATED}, 2 equal" in said
-    tolerate(pair[0], ("D", "one", "*", 0.05, "sums"), ("*", "one", "plain", 0.3, "a near tie"))
+    tolerate(
+        pair[0], ("D", "one", "*", "*", 0.05, "sums"), ("*", "one", "plain", "P", 0.3, "a near tie")
+    )
     assert main([*pair, "--exact"]) == 0, "the largest that names a cell counts"
     assert main([*pair]) == 0
 
@@ -136,16 +139,18 @@ def test_a_move_within_its_recorded_tolerance_is_told_apart_and_allowed(files, c
 def test_a_tolerance_covers_no_other_cell_and_no_lost_one(files):
     after = {**BEFORE, "two": {"P_1": 30.01}}
     pair = files("a", cells(**BEFORE), half=1.0), files("b", cells(**after))
-    tolerate(pair[0], ("D", "one", "*", 5.0, "another cell's"))
+    tolerate(pair[0], ("D", "one", "*", "*", 5.0, "another cell's"))
+    assert main([*pair, "--exact"]) == 1
+    tolerate(pair[0], ("D", "two", "*", "Cov", 5.0, "another metric's"))
     assert main([*pair, "--exact"]) == 1
     lost = files("c", cells(one=BEFORE["one"]))
-    tolerate(pair[0], ("*", "*", "*", 100.0, "everything"))
+    tolerate(pair[0], ("*", "*", "*", "*", 100.0, "everything"))
     assert main([pair[0], lost]) == 1
 
 
 def test_a_tolerance_without_a_cause_is_refused(files, capsys):
     path = files("a", cells(**BEFORE), half=1.0)
-    tolerate(path, ("D", "one", "*", 0.05, None))
+    tolerate(path, ("D", "one", "*", "*", 0.05, None))
     assert main([path, path]) == 2
     assert "cause" in capsys.readouterr().err
 
@@ -154,6 +159,6 @@ def test_the_committed_tolerances_name_cells_of_the_references(root):
     folder = root / "results/reference"
     named = pd.concat([read_values(folder / f"{name}.csv") for name in ("demo", "smoke")])
     for row in read_tolerances(folder / "tolerances.csv").to_dict("records"):
-        keys = [key for key in ("dataset", "base", "variant") if row[key] != "*"]
+        keys = [key for key in NAMED[:3] if row[key] != "*"]
         assert (named[keys] == [row[key] for key in keys]).all(axis=1).any(), row
         assert 0 < row["points"] < 5

@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: run test quick smoke check browser format lock clean
+.PHONY: run test quick smoke check browser screenshots format lock clean
 
 run: $(STAMP)
 	$(BIN)/snakemake --cores all
@@ -34,6 +34,11 @@ browser:
 	       && apt-get update -qq && apt-get install -qq -y --no-install-recommends \
 	          chromium chromium-driver fonts-dejavu-core >/dev/null; } \
 	  || echo "No Chromium, and no rights to install it: apt-get install chromium chromium-driver"
+
+# The pictures of results/report.html in results/reference, and the figure of the README.
+screenshots: $(STAMP) browser
+	$(BIN)/python tests/workflow/screenshots.py results/report.html results/reference
+	$(BIN)/python -m workflow.studies.headline
 
 format: $(STAMP)
 	$(BIN)/ruff format .

@@ -1,8 +1,11 @@
 """What differs between two runs: ``python -m workflow.diff A/cells.csv B/cells.csv``.
 
 Values are compared cell by cell. The interval of a value is read from ``low`` and ``high`` in the
-file itself, or from ``intervals.csv`` beside it; those of either run will do. Exit code 0: nothing
-moved beyond its interval and no cell is gone; 1: something did; 2: a file cannot be read.
+file itself, or from ``intervals.csv`` beside it; those of either run will do. ``tolerances.csv``
+beside the first file says by how many points the values of a cell may differ between machines, and
+why: such a move is told apart from others. Exit code 0: nothing moved beyond its interval and no
+cell is gone; 1: something did, or with ``--exact`` anything moved beyond its tolerance; 2: a file
+cannot be read.
 """
 
 from __future__ import annotations
@@ -25,9 +28,15 @@ EQUAL = 1e-6
 
 AT = [*KEY, "convention", "bin", "name"]
 BEYOND, WITHIN, UNKNOWN, SAME = "beyond its interval", "within its interval", "no interval", "equal"
+TOLERATED = "within its tolerance between machines"
 NEW, GONE, STATUS = "new", "gone", "status"
 GRAVE = (BEYOND, GONE, STATUS)
-ORDER = (STATUS, GONE, NEW, BEYOND, UNKNOWN, WITHIN, SAME)
+MOVED = (*GRAVE, WITHIN, UNKNOWN)
+"""What is wrong between two runs of the same code, whatever the machine."""
+ORDER = (STATUS, GONE, NEW, BEYOND, UNKNOWN, WITHIN, TOLERATED, SAME)
+TOLERANCES = "tolerances.csv"
+NAMED = [*KEY[:3], "metric"]
+ANY = "*"
 
 
 def read_values(path: str | Path) -> pd.DataFrame:
@@ -48,11 +57,29 @@ def read_values(path: str | Path) -> pd.DataFrame:
     return cells.reindex(columns=[*AT, "status", "reason", "value", "low", "high"])
 
 
-def compare_runs(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
+def read_tolerances(path: str | Path) -> pd.DataFrame:
+    """Rows ``dataset, base, variant, metric, points, cause``; ``*`` stands for every name.
+
+    ``metric`` is a family such as ``P``; where a row names one, it is of that family alone.
+    """
+    path = Path(path)
+    columns = [*NAMED, "points", "cause"]
+    if not path.exists():
+        return pd.DataFrame(columns=columns)
+    found = pd.read_csv(path, dtype={"points": float, "cause": str})
+    if list(found.columns) != columns or found.isna().any(axis=None):
+        raise ValueError(f"{path} should have {', '.join(columns)} in every row")
+    return found
+
+
+def compare_runs(
+    before: pd.DataFrame, after: pd.DataFrame, tolerances: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """One row per value of either run: before, after, difference, low, high, and ``what``.
 
     The interval is that of ``before`` moved to the value it belongs to, or of ``after`` where the
     first has none. A cell that ran in one of the two only is one row, by its status.
+    ``tolerances`` are those of :func:`read_tolerances`; the largest that names a cell counts.
     """
     joined = before.merge(after, on=AT, how="outer", suffixes=("_a", "_b"), indicator=True)
     status = pd.merge(*(_statuses(f) for f in (before, after)), on=KEY, how="outer")
@@ -74,6 +101,8 @@ def compare_runs(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
     inside = known & (gap >= both["low"] - EQUAL) & (gap <= both["high"] + EQUAL)
     both.loc[known, "what"] = BEYOND
     both.loc[inside, "what"] = WITHIN
+    if tolerances is not None:
+        both.loc[gap.abs() <= _points(both, tolerances) + EQUAL, "what"] = TOLERATED
     both.loc[gap.abs() <= EQUAL, "what"] = SAME
     both = both[gap.notna()].rename(columns={"value_a": "before", "value_b": "after"})
     columns = [*AT, "before", "after", "difference", "low", "high", "what"]
@@ -120,6 +149,12 @@ def main(argv: Sequence[str]) -> int:
         default=0.0,
         help="points by which a value without an interval may move (default: any move is told)",
     )
+    parser.add_argument(
+        "--exact",
+        action="store_true",
+        help="for two runs of the same code: a move within an interval is a fault too, unless "
+        f"{TOLERANCES} beside the first file allows it between machines",
+    )
     given = parser.parse_args(argv)
     try:
         before = read_values(given.before)
@@ -127,14 +162,15 @@ def main(argv: Sequence[str]) -> int:
             write_csv(given.write, reference(before))
         if given.after is None:
             return 0
-        found = compare_runs(before, read_values(given.after))
+        tolerances = read_tolerances(Path(given.before).with_name(TOLERANCES))
+        found = compare_runs(before, read_values(given.after), tolerances)
     except (OSError, ValueError) as error:
         print(f"{error}", file=sys.stderr)
         return 2
     small = (found["what"] == UNKNOWN) & (found["difference"].abs() <= given.tolerance)
     found.loc[small, "what"] = WITHIN
     print(describe(found, given.most))
-    return int(found["what"].isin(GRAVE).any())
+    return int(found["what"].isin(MOVED if given.exact else GRAVE).any())
 
 
 def reference(values: pd.DataFrame) -> pd.DataFrame:
@@ -146,6 +182,19 @@ def reference(values: pd.DataFrame) -> pd.DataFrame:
     numbers = ["value", "low", "high"]
     kept[numbers] = kept[numbers].astype(float).round(6)
     return kept[[*KEY, "status", "reason", "metric", "k", "convention", "bin", *numbers]]
+
+
+def _points(frame: pd.DataFrame, tolerances: pd.DataFrame) -> pd.Series:
+    """The tolerance of each row, 0 where none is recorded."""
+    points = pd.Series(0.0, index=frame.index)
+    names = frame.assign(metric=frame["name"].str.partition("@")[0])
+    for row in tolerances.to_dict("records"):
+        named = pd.Series(True, index=frame.index)
+        for key in NAMED:
+            if row[key] != ANY:
+                named &= names[key] == row[key]
+        points[named] = points[named].clip(lower=row["points"])
+    return points
 
 
 def _statuses(frame: pd.DataFrame) -> pd.DataFrame:

@@ -1,12 +1,28 @@
-"""Files are looked at before anything runs: what is missing is told at once, by ``-n`` too."""
+"""What is looked at before anything runs, also by ``-n``: missing files, misplaced words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from benchmarks.common.schema import InvalidDocumentError
 from benchmarks.data.cards import Card, local_files
 
 EMPTY = 0
+SWALLOWED = "target_after_configfile"
+"""The key of the files beside the Snakefile that are named as its targets."""
+
+
+def check_targets(config: Mapping[str, Any], configfiles: Sequence[str]) -> None:
+    """An error that says what to type, if ``--configfile`` took a target for a configuration."""
+    if SWALLOWED in config:
+        files = [name for name in configfiles if name.endswith((".yaml", ".yml", ".json"))]
+        target = config[SWALLOWED]
+        options = f" --configfile {' '.join(files)}" if files else ""
+        raise InvalidDocumentError(
+            f"{target} was read as a configuration, since --configfile takes every word that "
+            f"follows it. Put the target first: snakemake --cores 1 {target}{options}"
+        )
 
 
 def missing_files(datasets: Iterable[str], cards: Mapping[str, Card]) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -142,14 +142,17 @@ def _cell(row: Mapping[str, Any], finding: str | None) -> dict[str, Any]:
     interval = ""
     if known and not pd.isna(row["ours_low"]):
         interval = f"[{plain(row['ours_low'])},\N{NO-BREAK SPACE}{plain(row['ours_high'])}]"
+    seeds = 0 if pd.isna(row["seeds"]) else int(row["seeds"])
     detail = row["verdict"]
+    if known and seeds:
+        counted = "1 seed" if seeds == 1 else f"{seeds} seeds"
+        detail += "; " + ", ".join(filter(None, (f"ours {plain(row['ours'])}", interval, counted)))
     if known and not pd.isna(row["tolerance"]):
         detail += f"; tolerance {row['tolerance']:.2f} ({row['tolerance_from']})"
     if not pd.isna(row["change_ours"]):
         detail += f"; change over the base {signed(row['change_ours'])} %"
         if not pd.isna(row["change_printed"]):
             detail += f", printed {signed(row['change_printed'])} %"
-    seeds = 0 if pd.isna(row["seeds"]) else int(row["seeds"])
     return {
         "printed": row["printed"],
         "ours": plain(row["ours"]) if known else "",
@@ -175,13 +178,21 @@ def _claim(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def printed_at(views: Sequence[Mapping[str, Any]]) -> dict[Setup, list[tuple[str, str]]]:
-    """Where each setup of the run is printed: links (target, words)."""
-    found: dict[Setup, list[tuple[str, str]]] = {}
+class Link(NamedTuple):
+    """Where a setup is printed: the row's place on the page, the paper's short name, the table."""
+
+    target: str
+    paper: str
+    table: str
+
+
+def printed_at(views: Sequence[Mapping[str, Any]]) -> dict[Setup, list[Link]]:
+    """Where each setup of the run is printed."""
+    found: dict[Setup, list[Link]] = {}
     for view in views:
         for table in view["open"]:
             for row in table["rows"]:
-                link = (row["id"], f"{view['short']} Table {table['number']}")
+                link = Link(row["id"], view["short"], str(table["number"]))
                 found.setdefault(row["ours"], []).append(link)
     return found
 

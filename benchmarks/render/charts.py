@@ -67,7 +67,7 @@ def specifications(bases: Sequence[str], variants: Sequence[str]) -> Mapping[str
 def headline(bases: Sequence[str], variants: Sequence[str]) -> Spec:
     """PS against vanilla change, a cross per method, and the Pareto front.
 
-    Rows: x, x0, x1, y, y0, y1, base, variant, front, setup.
+    Rows: x, x0, x1, y, y0, y1, base, variant, front, setup; name, where one is to be written.
     """
     x = _axis("x", "change of the vanilla metrics, %")
     y = _axis("y", "change of the PS metrics, %")
@@ -105,9 +105,9 @@ def headline(bases: Sequence[str], variants: Sequence[str]) -> Spec:
             },
         },
         {
-            "transform": [{"filter": "datum.front"}],
+            "transform": [{"filter": "datum.name"}],
             "mark": {"type": "text", "dy": -13, "fontSize": 12, "fontWeight": 600, "color": INK},
-            "encoding": {"x": x, "y": y, "text": {"field": "variant"}},
+            "encoding": {"x": x, "y": y, "text": {"field": "name"}},
         },
         height=360,
     )

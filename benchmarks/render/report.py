@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.evaluation.conventions import DEFAULT
+from benchmarks.records.cell import PLAIN
 from benchmarks.records.cells import COMPLETE_LABELS, KEY, PS_ESTIMATE, metric_names
 from benchmarks.render.table import Table, to_html
 
@@ -74,13 +75,19 @@ def truth_section(cells: pd.DataFrame, leave_out: Collection[str] = ()) -> Secti
     rows = rows.assign(name=metric_names(rows) + " " + rows["convention"].map(kinds))
     wide = rows.pivot_table(index=KEY[:3], columns="name", values="value", sort=False)
     columns = [f"P@{k} {kind}" for k in sorted(rows["k"].unique()) for kind in kinds.values()]
+    keys = ["method", *(["dataset"] if len(known) > 1 else [])]
+    frame = wide[columns].reset_index()
+    frame["method"] = frame["base"] + (" " + frame["variant"]).where(frame["variant"] != PLAIN, "")
+    seeds = rows.drop_duplicates(KEY).groupby(KEY[:3]).size()
     table = Table(
         caption="Precision on the observed labels, as propensity scoring estimates it, and true",
-        frame=wide[columns].reset_index(),
-        key_columns=KEY[:3],
+        frame=frame[[*keys, *columns]],
+        key_columns=keys,
         notes=[
             "PS estimate: hits weighted by inverse propensity, without the normaliser of PSP. "
-            "Only synthetic data know their complete labels; no method is shown them."
+            "Only synthetic data know their complete labels; no method is shown them. "
+            f"Means over seeds ({seeds.min()} or more); the intervals of the observed values are "
+            "those of P in the table of methods, the other two have none."
         ],
     )
     return Section(

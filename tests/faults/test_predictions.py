@@ -7,6 +7,8 @@ import pytest
 from benchmarks.common.schema import InvalidDocumentError
 from benchmarks.data.prepared import open_prepared
 from benchmarks.evaluation.topk import TopK
+from benchmarks.records.cell import INSTANCE, METRICS
+from benchmarks.records.cells import collect
 from workflow.config import check
 from workflow.runtime.evaluate import evaluate_cell
 
@@ -55,3 +57,17 @@ def test_cut_offs_beyond_what_is_kept_are_refused(configuration, ks):
     with pytest.raises(InvalidDocumentError, match="top_k: 5 .* metrics at 6; raise it to 6"):
         check(configuration(ks=ks), "my.yaml")
     assert check(configuration(ks=[5]), "my.yaml")["top_k"] == 5
+
+
+def test_an_evaluation_that_fails_is_an_error_cell_with_its_reason(run, files, cell, monkeypatch):
+    assert run("Odd", how="wide-types")["status"] == "ok"
+
+    def broken(*args, **kwargs):
+        raise ZeroDivisionError("no document has a label")
+
+    monkeypatch.setattr("workflow.runtime.evaluate.evaluate", broken)
+    evaluate_cell(cell, files / "data/mine", [1, 5], cell / METRICS, cell / INSTANCE)
+    cells, runs = collect([cell])
+    assert list(cells["status"]) == list(runs["status"]) == ["error"]
+    reason = "ZeroDivisionError in evaluation: no document has a label"
+    assert list(cells["reason"]) == [reason]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
 
-import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
@@ -22,19 +20,12 @@ INSTALL = "make browser (on Debian: apt-get install chromium chromium-driver)"
 
 
 def find_browser() -> tuple[str, str]:
-    """Paths of Chromium and its driver.
-
-    Where there are none the test is skipped, and says so; in CI it fails, so that a lost browser
-    cannot pass unseen.
-    """
+    """Paths of Chromium and its driver, or an error that says how to get them."""
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
     driver = shutil.which("chromedriver")
     if program and driver:
         return program, driver
-    reason = f"no chromium and chromedriver on PATH: {INSTALL}"
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
+    raise FileNotFoundError(f"no chromium and chromedriver on PATH: {INSTALL}")
 
 
 class Browser:
@@ -110,6 +101,7 @@ def assert_sound(browser: Browser, page: Path, numbers: bool = True) -> None:
         if width == 390:
             assert len({round(x) for x in left}) <= 1, "one panel per row"
         assert browser.run(CLIPPED) == [], "texts of figures are inside them"
+        assert browser.run(FAINT) == [], "every text stands out from its ground (WCAG 2, level AA)"
     assert browser.run(DEAD_LINKS) == []
 
 
@@ -150,6 +142,26 @@ for (const svg of document.querySelectorAll('.panel svg')) {
   }
 }
 return out;
+"""
+FAINT = """
+const channels = (text) => text.match(/[\\d.]+/g).map(Number);
+const light = (c) => { const [r, g, b] = c.slice(0, 3).map((x) => (x /= 255) <= .03928 ? x / 12.92
+  : ((x + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
+const ground = (node) => { for (; node; node = node.parentElement) {
+  const c = channels(getComputedStyle(node).backgroundColor);
+  if (c.length < 4 || c[3] > 0) return c; }
+  return [255, 255, 255]; };
+const faint = new Set();
+for (const node of document.querySelectorAll('header *, main *, footer *')) {
+  if (node.closest('svg, script, .skip') || !node.checkVisibility()) continue;
+  if (![...node.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim())) continue;
+  const style = getComputedStyle(node), size = parseFloat(style.fontSize);
+  const pair = [light(channels(style.color)), light(ground(node))].sort((a, b) => b - a);
+  const large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+  const ratio = (pair[0] + .05) / (pair[1] + .05);
+  if (ratio < (large ? 3 : 4.5)) faint.add(`${node.tagName}.${node.className} ${ratio.toFixed(1)}`);
+}
+return [...faint];
 """
 DEAD_LINKS = """
 return [...document.querySelectorAll('a[href]')].map(a => a.getAttribute('href'))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import Browser
+from browser import Browser, find_browser
 from workspace import Workspace
 
 
@@ -35,6 +36,12 @@ def own_tree(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Workspace:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
+    # Without a browser its tests are skipped and say so; in CI they fail, so that a lost browser
+    # cannot pass unseen.
+    try:
+        find_browser()
+    except FileNotFoundError as error:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(str(error))
     opened = Browser()
     yield opened
     opened.close()

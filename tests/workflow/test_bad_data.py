@@ -1,4 +1,4 @@
-"""One good dataset, one that is missing and one that is malformed: the run ends with its report."""
+"""One good dataset, one missing, one malformed and one empty: the run ends with its report."""
 
 import json
 
@@ -26,11 +26,13 @@ def done(tmp_path_factory, root):
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         (workspace.folder / f"{name}.jsonl").write_text(lines)
     (workspace.folder / "odd.txt").write_text("2 5 3\n0,2 0:1.0\n1 9:2.0\n")
+    (workspace.folder / "empty.txt").touch()
     files = {"train": "train.jsonl", "test": "test.jsonl"}
     datasets = {
         "good": {"format": "jsonl", **files},
         "missing": {"format": "xc", "train": "nowhere.txt", "test": "nowhere.txt"},
         "malformed": {"format": "xc", "train": "odd.txt", "test": "odd.txt"},
+        "empty": {"format": "xc", "train": "empty.txt", "test": "empty.txt"},
     }
     block = {"datasets": list(datasets), "bases": ["LinearSVC"], "variants": ["plain", "PW"]}
     config = {"define": {"datasets": datasets}, "cells": [block], "top_k": 3, "ks": [1, 3]}
@@ -44,25 +46,29 @@ def test_cells_of_the_good_dataset_are_ok_and_the_others_say_why(done):
     cells = pd.read_csv(workspace.folder / "results/cells.csv")
     status = cells.drop_duplicates(["dataset", "variant"]).set_index("dataset")
     assert set(status.loc["good", "status"]) == {"ok"}
-    assert set(status.loc[["missing", "malformed"], "status"]) == {"skipped"}
+    assert set(status.loc[["missing", "malformed", "empty"], "status"]) == {"skipped"}
     assert "nowhere.txt" in status.loc["missing", "reason"].iloc[0]
     assert "odd.txt, line 3: feature id 9" in status.loc["malformed", "reason"].iloc[0]
+    assert "empty.txt" in status.loc["empty", "reason"].iloc[0]
 
 
 def test_the_console_says_it_first_and_speaks_of_cells(done):
     _, said, _ = done
     assert "missing: there is no file nowhere.txt; its cells will be skipped" in said
+    assert "empty: empty.txt is empty; its cells will be skipped" in said
     assert "good / LinearSVC / PW / seed 0: ok" in said
     assert "malformed / LinearSVC / plain / seed 0: skipped" in said
-    assert "2 of 6 cells are ok. The report: results/report.html" in said
-    assert "localrule" not in said, "Snakemake's own lines are in its log"
+    assert "2 of 8 cells are ok. The report: results/report.html" in said
+    assert "8 cells to go; Snakemake's log: " in said
+    for own in ("localrule", "Job stats", "Building DAG"):
+        assert own not in said, "Snakemake's own lines are in its log"
 
 
 def test_failed_lists_and_starts_nothing(done):
     workspace, _, path = done
     (workspace.folder / "results/cells.csv").unlink()
     said = workspace.run("--cores", "1", "failed", config=path).stdout
-    assert "4 cell(s) failed" in said
+    assert "6 cell(s) failed" in said
     assert not (workspace.folder / "results/cells.csv").exists()
 
 
@@ -76,7 +82,7 @@ def test_a_cell_that_is_not_configured_ends_in_what_to_type(done):
 
 def test_the_report_is_titled_by_the_data_and_does_not_speak_of_papers(done):
     page = done[0].read("results/report.html")
-    assert "<title>good, missing, malformed</title>" in page
+    assert "<title>good, missing, malformed, empty</title>" in page
     shown = page.partition("</style>")[2].partition('<script type="application/json"')[0]
     assert "audit" not in shown.lower()
     assert not [paper.title for paper in load_papers() if paper.title in page]

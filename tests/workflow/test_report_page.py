@@ -5,14 +5,14 @@ import re
 
 import pytest
 from browser import assert_sound
-from fake_results import SCRIPT, write_results
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from benchmarks.speed._made_up import SCRIPT, write_results
+from benchmarks.speed.report import LIMIT
 from workflow.report import Run, render
 
 pytestmark = pytest.mark.slow
-LIMIT = 8_000_000
 
 
 @pytest.fixture(scope="module")
@@ -179,3 +179,60 @@ def test_the_tail_follows_its_controls(shown):
 
 def test_nothing_overflows_complains_or_asks_for_the_network(browser, page):
     assert_sound(browser, page)
+
+
+def test_deciles_have_numbers_too(shown):
+    def choose(value):
+        shown.run(
+            "const s = document.getElementById('tail-bins'); s.value = arguments[0];"
+            "s.dispatchEvent(new Event('change'))",
+            value,
+        )
+
+    choose("deciles")
+    table = shown.driver.find_element(By.CSS_SELECTOR, "table[data-name=bin-deciles]")
+    assert table.is_displayed()
+    assert "decile 10" in table.text
+    assert len(table.find_elements(By.CSS_SELECTOR, "tbody tr")) == 25
+    assert not shown.driver.find_element(By.CSS_SELECTOR, "table[data-name=bins]").is_displayed()
+    choose("parts")
+    assert not table.is_displayed()
+
+
+def test_what_hovering_shows_is_in_the_passport_too(shown):
+    cell = shown.driver.find_element(
+        By.XPATH, "//td[contains(@class, 'value') and contains(@title, 'tolerance')]"
+    )
+    said = cell.get_attribute("title")
+    assert "seed" in said
+    shown.run("arguments[0].querySelector('button.n').click()", cell)
+    dialog = shown.driver.find_element(By.ID, "passport")
+    assert said in dialog.text
+    dialog.send_keys(Keys.ESCAPE)
+
+
+def test_names_on_the_front_do_not_cover_each_other(shown):
+    boxes = shown.run(
+        "return [...document.querySelectorAll('[data-chart=headline] .panel')].map(p =>"
+        "[...p.querySelectorAll('.mark-text text')].filter(t => /PW|RankNet/.test(t.textContent)"
+        " && !t.closest('.role-legend, .role-axis')).map(t => {"
+        "const r = t.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; }))"
+    )
+    assert any(len(panel) for panel in boxes)
+    for panel in boxes:
+        for i, (left, top, right, bottom) in enumerate(panel):
+            for other in panel[:i]:
+                apart = left >= other[2] or right <= other[0] or top >= other[3] - 2
+                assert apart or bottom <= other[1] + 2
+
+
+def test_on_paper_tables_are_whole_and_controls_are_gone(shown):
+    shown.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert not shown.driver.find_element(By.ID, "bar").is_displayed()
+        cut = (
+            "return [...document.querySelectorAll('figure.table')].filter(f => f.checkVisibility()"
+        )
+        assert shown.run(cut + " && f.scrollHeight > f.clientHeight + 2).length") == 0
+    finally:
+        shown.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -31,8 +31,8 @@ from benchmarks.render.report import drawing, fragment, has_rows, truth_section
 from benchmarks.render.views import answer, cost, passport, quality, tail
 from benchmarks.render.views.numbers import data
 from methods.controls import Oracle, Popularity, Random
-from methods.interface import Method
-from methods.registry import MisfitError, Recipe, assemble
+from methods.registry import Recipe
+from workflow.remaining import planned_seconds
 from workflow.report.commands import command_of, commands_for
 from workflow.runtime import provenance
 
@@ -137,7 +137,7 @@ def render(run: Run) -> str:
         definitions=tail.definitions(run.labels),
         bin_names=tail.NAMES,
         tail_metric=f"P@{ks[-1]}" if ks else "P@5",
-        tail_parts=("head", "torso", "tail", "once", "unseen"),
+        tail_tables=tail.TABLES,
         truth=truth,
         costs=cost.cost_rows(summary, run.results.runs, run.planned, ids),
         checks=quality.checks(summary, run.results.runs, ids, CONTROLS),
@@ -258,12 +258,7 @@ def _conventions(summary: Summary) -> list[tuple[str, str]]:
 
 def _planned(record: Mapping[str, Any], meta: Mapping[str, Any]) -> float | None:
     base, *variants = (Recipe(part["class"], part["params"]) for part in record["recipe"])
-    try:
-        method: Method = assemble(base, variants)
-    except MisfitError:
-        return None
-    estimate = method.cost(meta)
-    return None if estimate is None else asdict(estimate)["seconds"]
+    return planned_seconds(base, variants, meta)
 
 
 def _facts() -> dict[str, str]:

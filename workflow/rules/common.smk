@@ -20,8 +20,9 @@ from benchmarks.papers.spec import paper_folders, sources
 from benchmarks.records.cell import Cell
 from benchmarks.render.page import template_digest
 from workflow.config import check, check_pairs, plan, swept
-from workflow.console import attach, closing_words
-from workflow.preflight import missing_files
+from workflow.console import attach, closing_words, hush
+from workflow.preflight import check_targets, missing_files
+from workflow.remaining import law_of
 from workflow.resources import announce, needed
 from workflow.runtime.devices import resolve
 from workflow.runtime.digest import code_digest
@@ -38,6 +39,7 @@ IS_MAIN = workflow.exec_mode == ExecMode.DEFAULT
 CONFIG_NAME = " + ".join(str(f) for f in workflow.configfiles) or "the configuration"
 
 try:
+    check_targets(config, [str(f) for f in workflow.overwrite_configfiles])
     SETTINGS = check(config, CONFIG_NAME)
     USER_CARDS = SETTINGS["define"]["datasets"]
     USER_PAPERS = SETTINGS["define"]["papers"]
@@ -57,6 +59,7 @@ except InvalidDocumentError as error:
 
 
 def start_afresh():
+    hush(workflow)
     Stop(workflow).install()
     if not clear_after_kill(Path(".snakemake"), Path(".")):
         return  # another run is at work here: what there is may be its own
@@ -76,7 +79,10 @@ if IS_MAIN:
 
 
 onstart:
-    attach(workflow, len(JOBS))
+    attach(
+        workflow,
+        law_of({cell: (job.base, job.variants) for cell, job in JOBS.items()}),
+    )
 
 
 onsuccess:

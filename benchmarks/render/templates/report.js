@@ -90,7 +90,7 @@ function switchTo(convention) {
   const note = $("#convention-note");
   document.body.classList.toggle("switched", Boolean(convention));
   note.hidden = !convention;
-  note.textContent = convention ? `Our values under ${convention}. Intervals, marks and verdicts are of the tables' own conventions and are hidden.` : "";
+  note.textContent = convention ? `Our values under ${convention} (${$(`#convention option[value="${convention}"]`).title}). Intervals, marks and verdicts are of the tables' own conventions and are hidden.` : "";
   for (const cell of $$("td[data-m]")) {
     const button = $("button.n", cell);
     const setup = cell.closest("tr").dataset.s;
@@ -104,13 +104,16 @@ function switchTo(convention) {
 }
 
 // ---- the passport -----------------------------------------------------------------------------
-function openPassport(id, metric) {
+function openPassport(id, metric, about = []) {
   const setup = D.setups[id];
   if (!setup) return;
   const title = setup.variant === D.plain ? setup.base : `${setup.base} ${setup.variant}`;
   $("#passport-title").textContent = `${title} on ${setup.dataset}`;
   const body = $("#passport-body");
   body.replaceChildren();
+  // What a pointer shows over a number is told here too, for those who have none.
+  const said = about.filter(Boolean);
+  if (said.length) body.append(make("p", {class: "about"}, said.join("; ")));
   if (metric && D.values[id]) {
     const interval = D.intervals[id]?.[metric];
     const facts = make("dl", {class: "facts"});
@@ -154,7 +157,7 @@ async function panel(holder, name, title, rows, change = () => {}) {
   change(spec);
   // A layer without rows would make Vega warn of axes without ends.
   if (!rows.some((row) => row.front))
-    spec.layer = spec.layer.filter(({transform}) => transform?.[0].filter !== "datum.front");
+    spec.layer = spec.layer.filter(({transform}) => !["datum.front", "datum.name"].includes(transform?.[0].filter));
   if (innerWidth < 500) for (const {encoding} of spec.layer) for (const channel of ["color", "shape"])
     if (encoding[channel]?.legend) encoding[channel].legend.columns = 2;
   const key = place;
@@ -181,6 +184,7 @@ function drawHeadline() {
       vanilla: `${fixed(p.x, 1, true)} % ${range(p.x0, p.x1, true)}`}));
     if (!rows.length) continue;
     const [near, far] = apart(rows);
+    nameFront(near);
     panel(holder, "headline", many ? dataset : null, near, (spec) => used(spec, near));
     if (far.length) holder.append(make("p", {class: "note"}, "Outside the picture: " +
       far.map((p) => `${p.variant} on ${p.base} (vanilla ${fixed(p.x, 1, true)} %, PS ${fixed(p.y, 1, true)} %)`).join("; ") + "."));
@@ -192,6 +196,19 @@ function apart(rows) {
   const sizes = rows.map(size).sort((a, b) => a - b);
   const limit = 3 * Math.max(sizes[Math.floor((sizes.length - 1) / 2)], 2);
   return [rows.filter((row) => size(row) <= limit), rows.filter((row) => size(row) > limit)];
+}
+// Names stand at the points of the front, but for one that would cover another's.
+function nameFront(rows) {
+  const span = (low, high) => Math.max(...rows.map((r) => r[high])) - Math.min(...rows.map((r) => r[low]));
+  const [across, up] = [span("x0", "x1") / 500, span("y0", "y1") / 360];  // percent per pixel
+  const placed = [];
+  for (const row of rows.filter((r) => r.front).sort((a, b) => b.y - a.y)) {
+    const reach = (other) => 4 * (row.variant.length + other.variant.length);  // pixels, half of both
+    // The axes end at round numbers, so a percent may have little more than half these pixels.
+    if (placed.some((o) => Math.abs(o.x - row.x) < 1.8 * reach(o) * across && Math.abs(o.y - row.y) < 30 * up)) continue;
+    row.name = row.variant;
+    placed.push(row);
+  }
 }
 // Legends name only what a panel shows.
 function used(spec, rows) {
@@ -221,7 +238,8 @@ function panels(dataset, has) {
 const variants = [...new Set(D.order.map((id) => D.setups[id].variant))];
 variants.sort((a, b) => (b === D.plain) - (a === D.plain));
 function styled(spec, ids, label) {
-  const alone = new Set(ids.map((id) => D.setups[id].variant)).size === 1 && ids.length > 1;
+  // Where two series are of one variant the bases tell them apart, by their places.
+  const alone = new Set(ids.map((id) => D.setups[id].variant)).size < ids.length;
   const place = (id, i) => alone ? i : variants.indexOf(D.setups[id].variant);
   const domain = ids.map(label);
   const at = (list) => ids.map((id, i) => list[place(id, i) % list.length]);
@@ -263,8 +281,14 @@ function drawTail() {
 }
 function fillBins(dataset, metric) {
   $$(".tail-metric").forEach((node) => { node.textContent = metric; });
-  const table = $('table[data-name="bins"]');
-  const names = ["head", "torso", "tail", "once", "unseen"];
+  for (const place of $$("[data-bins]")) {
+    place.hidden = place.dataset.bins !== $("#tail-bins").value;
+    const table = $("table", place);
+    fillTable(table, $$("th[data-bin]", table).map((header) => header.dataset.bin), dataset, metric);
+    refilter[table.dataset.name]();
+  }
+}
+function fillTable(table, names, dataset, metric) {
   table.tBodies[0].replaceChildren(...D.order
     .filter((id) => D.setups[id].dataset === dataset && D.bins[id]?.[metric])
     .map((id) => {
@@ -276,8 +300,9 @@ function fillBins(dataset, metric) {
         const cell = make("td", {class: "num", "data-v": b?.[0] ?? ""});
         if (b && b[3]) {
           const sign = b[5] > 0 ? make("i", {class: "up"}, "▲") : b[6] < 0 ? make("i", {class: "down"}, "▼") : "";
-          cell.append(make("button", {type: "button", class: "n", "data-s": id, title: `95 % interval ${range(b[1], b[2])}`}, fixed(b[0])),
-            make("span", {class: "soft"}, ` of ${fixed(b[3])}`));
+          const about = `${metric}, ${bin}: ${fixed(b[0])} ${range(b[1], b[2])} of a possible ${fixed(b[3])}`;
+          cell.append(make("button", {type: "button", class: "n", "data-s": id, title: about}, fixed(b[0])),
+            make("span", {class: "soft"}, ` of ${fixed(b[3])}`), make("small", {class: "ci"}, range(b[1], b[2])));
           const same = b[4] === 0 && b[5] === 0 && b[6] === 0;
           if (b[4] != null) cell.append(make("small", {class: "ci always"}, same ? "no change" : `${fixed(b[4], 2, true)} ${range(b[5], b[6], true)} `, sign));
         } else cell.append(make("span", {class: "soft"}, "–"));
@@ -339,7 +364,7 @@ for (const id of ["tail-dataset", "tail-metric", "tail-bins"]) $(`#${id}`).addEv
 $("#moved-method").addEventListener("change", drawMoved);
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button.n");
-  if (button) openPassport(button.dataset.s, button.dataset.m);
+  if (button) openPassport(button.dataset.s, button.dataset.m, [button.title, button.closest("td")?.title]);
   const link = event.target.closest('a[href^="#"]');
   const target = link && document.getElementById(link.getAttribute("href").slice(1));
   for (let node = target; node; node = node.parentElement) {

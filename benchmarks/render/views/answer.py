@@ -104,7 +104,7 @@ def tail_change(summary: Summary, setups: Sequence[Setup], metric: str) -> dict[
         "after": plain(float(np.mean([after.part.value for _, after in known]))),
         "bound": plain(float(np.mean([after.bound for _, after in known]))),
         "change": change,
-        "interval": bracket(change, 2),
+        "interval": "" if change.low == change.high == 0 else bracket(change, 2),
     }
 
 
@@ -155,13 +155,13 @@ def method_rows(
     summary: Summary,
     ids: Ids,
     convention: str,
-    printed_at: Mapping[Setup, Sequence[tuple[str, str]]],
+    printed_at: Mapping[Setup, Sequence[Any]],
     bounds: Collection[str] = (),
 ) -> list[dict[str, Any]]:
     """A row per setup with every metric; ``best`` of the variants of its base, controls apart.
 
-    ``printed_at`` are the links (target, words) to the printed values of a setup; ``bounds`` the
-    bases that only bound the others.
+    ``printed_at`` are the links (target, paper, table) to the printed values of a setup;
+    ``bounds`` the bases that only bound the others.
     """
     names = [column["name"] for column in columns(summary)]
     kinds = {kind: summary.headline(kind) for kind in ("PS", "vanilla")}

@@ -48,7 +48,9 @@ def passport(record: Mapping[str, Any], planned: float, command: str) -> dict[st
 
 
 def _changes(dirty: bool | None) -> str:
-    return " with uncommitted changes" if dirty else ""
+    return (
+        "" if dirty is None else " with uncommitted changes" if dirty else ", nothing uncommitted"
+    )
 
 
 def _phase(name: str) -> str:

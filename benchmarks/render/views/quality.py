@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from benchmarks.evaluation.conventions import CONVENTIONS
 from benchmarks.records.cell import KEY, Setup
 from benchmarks.records.summary import METHOD, Summary
 from benchmarks.render.views.numbers import bracket, signed
@@ -36,6 +37,7 @@ def checks(
         *_undecided(summary, ids),
         *_missing_seeds(summary, ids),
         *_equal_rows(summary, ids, leave_out),
+        *_conventions(summary),
         *_budgets(runs, ids),
         *_sources(runs),
     ]
@@ -99,6 +101,20 @@ def _equal_rows(summary: Summary, ids: Ids, leave_out: Collection[str]) -> Itera
                 "variant that changes no ranking here",
                 ids(setup),
             )
+
+
+def _conventions(summary: Summary) -> Iterator[Check]:
+    """Conventions under which a dataset has no value although others have."""
+    scored: dict[str, set[str]] = {}
+    for setup, own in summary.values.items():
+        scored.setdefault(setup.dataset, set()).update(own)
+    for dataset, names in scored.items():
+        for name in CONVENTIONS:
+            if name not in names:
+                about = "it does not apply to these data; the logs of their evaluation say why"
+                if CONVENTIONS[name].test_propensity:
+                    about = "its propensities are of the test set, which has too few documents"
+                yield Check("note", f"convention {name} has no values on {dataset}", about)
 
 
 def _budgets(runs: pd.DataFrame, ids: Ids) -> Iterator[Check]:

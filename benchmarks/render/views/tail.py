@@ -16,6 +16,9 @@ from benchmarks.records.summary import Summary
 NAMES = (*PARTS, ONCE, *DECILES)
 """The bins in the order of the page's data."""
 
+TABLES = (("parts", ("head", "torso", "tail", ONCE, "unseen")), ("deciles", DECILES))
+"""The tables of numbers by what the reader chose, with their columns."""
+
 MOST = 8
 """Labels listed on each side."""
 

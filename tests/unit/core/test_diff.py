@@ -1,10 +1,26 @@
 """What differs between two runs is told by size: beyond an interval, within it, new, gone."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
 from benchmarks.records.cell import KEY
-from workflow.diff import BEYOND, GONE, NEW, SAME, STATUS, UNKNOWN, WITHIN, compare_runs, main
+from workflow.diff import (
+    BEYOND,
+    GONE,
+    NAMED,
+    NEW,
+    SAME,
+    STATUS,
+    TOLERATED,
+    UNKNOWN,
+    WITHIN,
+    compare_runs,
+    main,
+    read_tolerances,
+    read_values,
+)
 
 
 def cells(**values):
@@ -97,3 +113,52 @@ def test_a_file_that_is_none_is_refused(tmp_path, capsys):
     path.write_text("a,b\n1,2\n")
     assert main([str(path), str(path)]) == 2
     assert "is no cells.csv: it has no column dataset" in capsys.readouterr().err
+
+
+def tolerate(path, *rows):
+    frame = pd.DataFrame(rows, columns=[*NAMED, "points", "cause"])
+    frame.to_csv(Path(path).with_name("tolerances.csv"), index=False)
+
+
+def test_a_move_within_its_recorded_tolerance_is_told_apart_and_allowed(files, capsys):
+    after = {**BEFORE, "one": {"P_1": 50.04, "P_3": 40.2}}
+    pair = files("a", cells(**BEFORE), half=1.0), files("b", cells(**after))
+    assert main([*pair, "--exact"]) == 1, "nothing is recorded: two runs of a code are equal"
+    assert "2 within its interval" in capsys.readouterr().out
+    tolerate(pair[0], ("D", "one", "*", "P", 0.05, "sums are split by the processor's vectors"))
+    assert main([*pair, "--exact"]) == 1, "0.2 is more than 0.05"
+    said = capsys.readouterr().out
+    assert f"1 within its interval, 1 {TOLERATED}, 2 equal" in said
+    tolerate(
+        pair[0], ("D", "one", "*", "*", 0.05, "sums"), ("*", "one", "plain", "P", 0.3, "a near tie")
+    )
+    assert main([*pair, "--exact"]) == 0, "the largest that names a cell counts"
+    assert main([*pair]) == 0
+
+
+def test_a_tolerance_covers_no_other_cell_and_no_lost_one(files):
+    after = {**BEFORE, "two": {"P_1": 30.01}}
+    pair = files("a", cells(**BEFORE), half=1.0), files("b", cells(**after))
+    tolerate(pair[0], ("D", "one", "*", "*", 5.0, "another cell's"))
+    assert main([*pair, "--exact"]) == 1
+    tolerate(pair[0], ("D", "two", "*", "Cov", 5.0, "another metric's"))
+    assert main([*pair, "--exact"]) == 1
+    lost = files("c", cells(one=BEFORE["one"]))
+    tolerate(pair[0], ("*", "*", "*", "*", 100.0, "everything"))
+    assert main([pair[0], lost]) == 1
+
+
+def test_a_tolerance_without_a_cause_is_refused(files, capsys):
+    path = files("a", cells(**BEFORE), half=1.0)
+    tolerate(path, ("D", "one", "*", "*", 0.05, None))
+    assert main([path, path]) == 2
+    assert "cause" in capsys.readouterr().err
+
+
+def test_the_committed_tolerances_name_cells_of_the_references(root):
+    folder = root / "results/reference"
+    named = pd.concat([read_values(folder / f"{name}.csv") for name in ("demo", "smoke")])
+    for row in read_tolerances(folder / "tolerances.csv").to_dict("records"):
+        keys = [key for key in NAMED[:3] if row[key] != "*"]
+        assert (named[keys] == [row[key] for key in keys]).all(axis=1).any(), row
+        assert 0 < row["points"] < 5

@@ -1,4 +1,4 @@
-"""A made-up folder of results of any size, in the shape that a run leaves: for the report alone."""
+"""A made-up folder of results, in the shape that a run leaves: to build and test the report on."""
 
 from __future__ import annotations
 

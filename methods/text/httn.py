@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,17 @@ OWN: Settings = {
 RELEASED: Settings = {"transfer": "adam"}
 
 
+@dataclass(frozen=True)
+class TrainedHead:
+    """Extractor and head classifier, the labels of either side, the training documents' vectors."""
+
+    network: DocumentNetwork
+    head: np.ndarray
+    tail: np.ndarray
+    R: torch.Tensor
+    notes: list[str]
+
+
 class HTTN(DocumentMethod):
     """Head-to-tail network; see :data:`OWN` for its settings."""
 
@@ -64,12 +76,23 @@ class HTTN(DocumentMethod):
     member: int | None
 
     def fit_in(self, train: Split, context: FitContext) -> ClassifierModel:
+        return self.put_together(self.trained_head(train, context), train, context)
+
+    def trained_head(self, train: Split, context: FitContext) -> TrainedHead:
+        """The part of a fit that takes time (eqs. 1 to 5); it depends on l_tail of :data:`OWN`."""
         head, tail = h2t.head_and_tail(train.label_counts(), self.l_tail)
         network = self.seeded(train, head, context)
         assert isinstance(network, DocumentNetwork)
         history = self.train(network, train, head, context)
         documents = self.documents(train.inputs, context.resources)
         R = representations(network, documents, context.device, context.threads)
+        return TrainedHead(network, head, tail, R, history.notes)
+
+    def put_together(
+        self, trained: TrainedHead, train: Split, context: FitContext
+    ) -> ClassifierModel:
+        """The rest of a fit: prototypes, transfer and the tail's classifiers (eqs. 6 to 12)."""
+        network, head, tail, R = trained.network, trained.head, trained.tail, trained.R
         M_head = network.label_embeddings().detach().cpu()
 
         rng = np.random.default_rng([context.seed, 1])
@@ -97,7 +120,7 @@ class HTTN(DocumentMethod):
             t=self.t,
             device=context.device,
             threads=context.threads,
-            notes=[f"{len(head)} head and {len(tail)} tail labels", *history.notes],
+            notes=[f"{len(head)} head and {len(tail)} tail labels", *trained.notes],
         )
 
     def learn_transfer(self, P_head: torch.Tensor, M_head: torch.Tensor, seed: int) -> torch.Tensor:

@@ -187,12 +187,33 @@ def test_recipes_name_the_papers_text_and_the_released_code():
         "least-squares",
     )
     assert (released.hidden, released.unit, released.transfer) == (150, True, "adam")
-    assert get("EHTTN", recipe="as-released").S == 60
+    ensemble = get("EHTTN", recipe="as-released")
+    assert (ensemble.S, ensemble.G, ensemble.attention, ensemble.fine_tune_epochs) == (
+        60,
+        30,
+        False,
+        0,
+    )
     assert get("HTTN", recipe="paper", hidden=7).hidden == 7
     with pytest.raises(ValueError, match="no parameter 'hiden'"):
         get("HTTN", hiden=3)
     with pytest.raises(ValueError, match="there are small, paper, as-released"):
         get("HTTN", recipe="nosuch")
+
+
+def test_as_released_trains_the_classifier_at_ten_times_the_rate(embedding):
+    network = DocumentNetwork(embedding, 5, 4, 3, unit=True)
+    assert get("HTTN").groups(network) is None
+    (slow, one), (fast, ten) = get("HTTN", recipe="as-released").groups(network)
+    assert (one, ten) == (1, 10)
+    names = {id(p): name for name, p in network.named_parameters() if p.requires_grad}
+    assert {names[id(p)] for p in fast} == {
+        "attention.embed.weight",
+        "attention.embed.bias",
+        "classifier.weight",
+        "scale",
+    }
+    assert {id(p) for p in [*slow, *fast]} == names.keys()
 
 
 def test_as_released_runs_and_learns(data):

@@ -92,7 +92,8 @@ class HTTN(DocumentMethod):
         if self.recipe != "as-released":
             return None
         assert isinstance(network, DocumentNetwork)
-        fast = [*network.attention.embed.parameters(), network.classifier.weight, network.scale]
+        parts = (network.attention.embed, network.classifier)
+        fast = [network.scale, *(p for part in parts for p in part.parameters())]
         known = {id(p) for p in fast}
         slow = [p for p in network.parameters() if p.requires_grad and id(p) not in known]
         return [(slow, 1.0), (fast, 10.0)]

@@ -39,7 +39,9 @@ OWN: Settings = {
     "S": 30,  # draws of head prototypes
     "G": 1,  # draws of tail prototypes
     "attention": True,
+    "similarity": "inner product",  # f_att of eq. 10; or cosine
     "transfer": "least-squares",  # or adam
+    "ridge": 1e-6,  # of least squares
     "transfer_rate": 0.01,
     "transfer_epochs": 8,
     "fine_tune_epochs": 2,  # of which the paper says nothing: as in the released code
@@ -80,7 +82,9 @@ class HTTN(DocumentMethod):
     S: int
     G: int
     attention: bool
+    similarity: str
     transfer: str
+    ridge: float
     transfer_rate: float
     transfer_epochs: int
     fine_tune_epochs: int
@@ -124,7 +128,9 @@ class HTTN(DocumentMethod):
             [h2t.prototypes(R, of_head.draw(self.t, rng), self.unit) for _ in range(self.S)]
         )
         W = self.learn_transfer(P_head, M_head, context.seed)
-        transfer = Transfer(W, P_head if self.attention else None, self._divisor(len(head)))
+        cosine = _one_of(self.similarity, "inner product", "cosine") == "cosine"
+        attended = P_head if self.attention else None
+        transfer = Transfer(W, attended, self._divisor(len(head)), cosine)
         of_tail = h2t.Documents(train.labels, tail)
         classifiers = []
         for g in range(self.G):
@@ -148,13 +154,11 @@ class HTTN(DocumentMethod):
 
     def learn_transfer(self, P_head: torch.Tensor, M_head: torch.Tensor, seed: int) -> torch.Tensor:
         """W_transfer (eq. 7)."""
-        if self.transfer == "least-squares":
-            return h2t.least_squares_transfer(P_head, M_head)
-        if self.transfer == "adam":
+        if _one_of(self.transfer, "least-squares", "adam") == "adam":
             return h2t.descent_transfer(
                 P_head, M_head, self.transfer_rate, self.transfer_epochs, seed
             )
-        raise ValueError(f"transfer is least-squares or adam, not {self.transfer!r}")
+        return h2t.least_squares_transfer(P_head, M_head, self.ridge)
 
     def _divisor(self, n_head: int) -> float | None:
         return n_head if self.recipe == "as-released" else None
@@ -187,19 +191,30 @@ class EHTTN(HTTN):
     RECIPES = recipes({**OWN, "G": 30}, RELEASED_ENSEMBLE)
 
 
+def _one_of(value: str, *known: str) -> str:
+    if value not in known:
+        raise ValueError(f"{value!r} is none of {', '.join(known)}")
+    return value
+
+
 class Transfer:
     """What turns a prototype into a classifier row: W, and head prototypes to attend to."""
 
     def __init__(
-        self, W: torch.Tensor, P_head: torch.Tensor | None, divisor: float | None = None
+        self,
+        W: torch.Tensor,
+        P_head: torch.Tensor | None,
+        divisor: float | None = None,
+        cosine: bool = False,
     ) -> None:
         self.W = W
         self.P_head = P_head
         self.divisor = divisor
+        self.cosine = cosine
 
     def rows(self, P: torch.Tensor) -> torch.Tensor:
         """Classifier rows of labels with these prototypes (eqs. 9 to 11), float[labels, d]."""
-        return h2t.tail_rows(P, self.W, self.P_head, self.divisor)
+        return h2t.tail_rows(P, self.W, self.P_head, self.divisor, self.cosine)
 
 
 class ClassifierModel(Model):

@@ -133,6 +133,8 @@ def test_added_labels_survive_saving_and_faults_are_told(data, tmp_path):
     loaded = type(model).load(tmp_path)
     assert loaded.add_label("b", few) == 61
     assert (loaded.predict(test.inputs, 5).k, loaded.added) == (5, ["a", "b"])
+    with pytest.raises(ValueError, match="'angle' is none of inner product, cosine"):
+        get("HTTN", similarity="angle", **QUICK).fit(train, seed=0)
     with pytest.raises(ValueError, match="computes no classifiers"):
         get("Imprinting", **QUICK).fit(train, seed=0).add_label("a", few)
 
@@ -150,7 +152,8 @@ def test_the_tail_rows_are_those_of_the_plain_functions(data):
     P = h2t.prototypes(R, drawn)
     at = torch.from_numpy(tail)
     torch.testing.assert_close(bare.classifiers[0][at], P @ bare.transfer.W.T)
-    expected = h2t.attended(P, model.transfer.P_head) @ model.transfer.W.T
+    cosine = get("HTTN").similarity == "cosine"
+    expected = h2t.attended(P, model.transfer.P_head, cosine=cosine) @ model.transfer.W.T
     torch.testing.assert_close(model.classifiers[0][at], expected)
     others = torch.from_numpy(head)
     assert torch.equal(model.classifiers[0][others], model.network.classifier.weight.detach())

@@ -39,7 +39,7 @@ OWN: Settings = {
     "S": 30,  # draws of head prototypes
     "G": 1,  # draws of tail prototypes
     "attention": True,
-    "similarity": "inner product",  # f_att of eq. 10; or cosine
+    "similarity": "cosine",  # f_att of eq. 10; or inner product
     "transfer": "least-squares",  # or adam
     "ridge": 1e-6,  # of least squares
     "transfer_rate": 0.01,

@@ -81,6 +81,20 @@ class Embedding:
 
 
 @dataclass(frozen=True)
+class Taken:
+    """A number of documents drawn from each split of another dataset."""
+
+    of: str
+    train: int
+    test: int
+    seed: int
+
+    def digest(self) -> str:
+        """Changes when other documents would be drawn."""
+        return json.dumps([self.of, self.train, self.test, self.seed])
+
+
+@dataclass(frozen=True)
 class Encoder:
     """Where a pretrained encoder's files are: a folder, or one inside an installed package."""
 
@@ -117,8 +131,16 @@ class Card:
     """Where the labels alone are: ``of`` (a dataset of files), ``train``, ``test``."""
     embedding: Embedding | None = None
     """Of another dataset's texts, instead of sources."""
+    taken: Taken | None = None
+    """A part of another dataset, instead of sources."""
     encoder: Encoder | None = None
     """Of a pretrained encoder, instead of sources."""
+
+    @property
+    def made_of(self) -> str | None:
+        """The dataset that this one is derived from; None where it has sources of its own."""
+        derived = self.embedding or self.taken
+        return None if derived is None else derived.of
 
     def digest(self) -> str:
         """Changes when what is prepared from the card would; notes and titles do not count.
@@ -126,8 +148,9 @@ class Card:
         Local files count with what is in them, so that edited data are prepared again.
         """
         about: list[Any] = [self.name, self.kind, self.subset_of, self.A, self.B, self.counts]
-        if self.embedding is not None:
-            about.append(self.embedding.digest())
+        derived = self.embedding or self.taken
+        if derived is not None:
+            about.append(derived.digest())
         if self.encoder is not None:
             folder = self.encoder.path()
             about.append([str(folder), _stamps(folder) if folder else []])
@@ -183,14 +206,25 @@ def all_cards(user: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, 
     for name, document in (user or {}).items():
         cards[name] = user_card(name, document)
     for name in user or {}:
-        embedding = cards[name].embedding
-        of = cards.get(embedding.of) if embedding is not None else None
-        if of is not None and of.embedding is not None:
-            itself = "itself" if of.name == name else f"{of.name}, which is made of vectors too"
-            raise InvalidDocumentError(
-                f"define.datasets.{name}.embed.of: {itself}; name a dataset that has texts"
-            )
+        _check_derived(cards[name], cards)
     return cards
+
+
+def _check_derived(card: Card, cards: Mapping[str, Card]) -> None:
+    """Vectors are of texts, and a part is of a dataset with sources: so nothing is circular."""
+    of = cards.get(card.made_of) if card.made_of is not None else None
+    if of is None:
+        return
+    if card.embedding is not None and of.embedding is not None:
+        itself = "itself" if of.name == card.name else f"{of.name}, which is made of vectors too"
+        raise InvalidDocumentError(
+            f"define.datasets.{card.name}.embed.of: {itself}; name a dataset that has texts"
+        )
+    if card.taken is not None and of.made_of is not None:
+        itself = "itself" if of.name == card.name else f"{of.name}, which is made of another"
+        raise InvalidDocumentError(
+            f"define.datasets.{card.name}.take.of: {itself}; name a dataset with its own sources"
+        )
 
 
 def load_card(name: str, user: Mapping[str, Mapping[str, Any]] | None = None) -> Card:
@@ -285,6 +319,7 @@ def _card(document: Mapping[str, Any], where: str) -> Card:
         reference=checked["reference"],
         label_matrices=checked.get("label_matrices"),
         embedding=Embedding(**checked["embed"]) if "embed" in checked else None,
+        taken=Taken(**checked["take"]) if "take" in checked else None,
         encoder=Encoder(**checked["encoder"]) if "encoder" in checked else None,
     )
 

@@ -22,7 +22,6 @@ from benchmarks.data import facts, formats, vectors
 from benchmarks.data.cards import (
     DEFAULT_TFIDF,
     Card,
-    Embedding,
     RemoteFile,
     Source,
     all_cards,
@@ -42,6 +41,7 @@ from benchmarks.data.prepared import (
     write_unavailable,
 )
 from benchmarks.data.split import Inputs, Split
+from benchmarks.data.take import taken
 from benchmarks.data.text import tokenise
 from benchmarks.data.unpack import unpack
 from benchmarks.data.verify import check_sizes
@@ -87,12 +87,8 @@ def ensure(
         if name not in all_cards(cards):
             raise unknown_name(name, [*synthetic.NAMES, *all_cards(cards)])
         card = load_card(name, cards)
-        if card.embedding is not None:
-            of = all_cards(cards).get(card.embedding.of)
-            if of is not None and of.embedding is not None:
-                raise DataError(f"{name}: {of.name} is itself made of vectors and has no texts")
-            texts = ensure(card.embedding.of, root, mirror, cards, patience)
-            _embed(card, card.embedding, texts, folder)
+        if card.made_of is not None:
+            _derive(card, ensure(card.made_of, root, mirror, cards, patience), folder)
         elif not _is_ready(folder, f"{VERSION} {card.digest()}"):
             prepare(card, folder, configured_mirror(mirror), patience=patience)
     return folder
@@ -290,27 +286,38 @@ def _write(
     return meta
 
 
-def _embed(card: Card, embedding: Embedding, texts: Path, folder: Path) -> None:
-    """Prepare another dataset's bag of words with its texts' vectors, unless it is ready."""
-    about = read_meta(texts)
+def _derive(card: Card, of: Path, folder: Path) -> None:
+    """Prepare what is made of another dataset, in the folder ``of``, unless it is ready."""
+    about = read_meta(of)
     wanted = f"{VERSION} {card.digest()} {about['checksum']}"
     if _is_ready(folder, wanted):
         return
-    scratch = folder.with_name(
-        f".{card.name}.encoded-{hashlib.sha256(wanted.encode()).hexdigest()[:16]}"
-    )
-    splits = dict(zip(SPLITS, open_prepared(texts), strict=True))
+    splits = dict(zip(SPLITS, open_prepared(of), strict=True))
+    kept: dict[str, Any] = {key: about[key] for key in ("A", "B", "subset_of") if key in about}
+    files: dict[str, str] = {}
+    scratch = None
     try:
-        made = embedded(splits, embedding, scratch)
+        if card.embedding is not None:
+            number = hashlib.sha256(wanted.encode()).hexdigest()[:16]
+            scratch = folder.with_name(f".{card.name}.encoded-{number}")
+            made = embedded(splits, card.embedding, scratch)
+            source = f"{card.embedding.of}, its texts encoded by {card.embedding.encoder}"
+        else:
+            assert card.taken is not None
+            made = taken(splits, card.taken)
+            kept["subset_of"] = card.taken.of
+            names = of / "labels.txt"
+            files = {names.name: names.read_text("utf-8")} if names.exists() else {}
+            source = f"{card.taken.of}, a part drawn by seed {card.taken.seed}"
     except DataError as error:
         raise type(error)(f"{card.name}: {error}") from error
     found = facts.count(made["train"], made["test"])
     _insist(card, found, card.counts)
-    kept: dict[str, Any] = {key: about[key] for key in ("A", "B", "subset_of") if key in about}
-    source = f"{embedding.of}, its texts encoded by {embedding.encoder}"
     own = {"name": card.name, "kind": card.kind, "source": source, "prepared_from": wanted}
-    write(folder, made["train"], made["test"], {**own, **kept, **card.facts, **found})
-    forget(scratch)
+    meta = {**own, **kept, **card.facts, **found}
+    write(folder, made["train"], made["test"], meta, files=files)
+    if scratch is not None:
+        forget(scratch)
 
 
 def _write_encoder(card: Card, folder: Path) -> dict[str, Any]:

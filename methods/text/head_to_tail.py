@@ -3,7 +3,7 @@
 Shapes: R is float[n, d], the representations of the training documents; a classifier is
 float[labels, d], a label's parameters in its row (the paper's M is its transpose). What the paper
 leaves open is decided here: a label with fewer than t documents gives all it has; f_att is the
-inner product; head prototypes of several draws give the mean of their attention.
+inner product or the cosine; head prototypes of several draws give the mean of their attention.
 """
 
 from __future__ import annotations
@@ -14,9 +14,6 @@ import numpy as np
 import torch
 from scipy import sparse
 from torch.nn import functional as F  # noqa: N812
-
-RIDGE = 1e-6
-"""Relative to the mean square of a prototype's entry: makes eq. 7 solvable with few labels."""
 
 
 def head_and_tail(counts: np.ndarray, l_tail: float) -> tuple[np.ndarray, np.ndarray]:
@@ -62,15 +59,16 @@ def prototypes(R: torch.Tensor, drawn: Sequence[np.ndarray], unit: bool = False)
     return F.normalize(means, dim=1) if unit else means
 
 
-def least_squares_transfer(P: torch.Tensor, M: torch.Tensor) -> torch.Tensor:
+def least_squares_transfer(P: torch.Tensor, M: torch.Tensor, ridge: float = 1e-6) -> torch.Tensor:
     """W that minimises sum over draws and labels of ||m - W p||^2 (eq. 7), float[d, d].
 
-    ``P`` is float[S, head, d], ``M`` float[head, d].
+    ``P`` is float[S, head, d], ``M`` float[head, d]. ``ridge``, relative to the mean square of a
+    prototype's entry, makes it solvable with few labels.
     """
     p = P.reshape(-1, P.shape[2]).double()
     m = M.double().repeat(len(P), 1)
     gram = p.T @ p
-    gram += RIDGE * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype)
+    gram += ridge * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype)
     return torch.linalg.solve(gram, p.T @ m).T.to(P.dtype)
 
 
@@ -91,16 +89,22 @@ def descent_transfer(
 
 
 def attended(
-    P_tail: torch.Tensor, P_head: torch.Tensor, divisor: float | None = None
+    P_tail: torch.Tensor,
+    P_head: torch.Tensor,
+    divisor: float | None = None,
+    cosine: bool = False,
 ) -> torch.Tensor:
     """The tail prototypes after attention over the head's (eq. 10), float[tail, d].
 
     ``P_head`` is float[S, head, d]. The attention terms of the S draws are averaged; the released
-    code divides their sum by the number of head labels instead, which ``divisor`` allows.
+    code divides their sum by the number of head labels instead, which ``divisor`` allows. f_att
+    is the inner product or, with ``cosine``, that of prototypes of length 1.
     """
     total = torch.zeros_like(P_tail)
+    queries = F.normalize(P_tail, dim=1) if cosine else P_tail
     for P in P_head:
-        total += torch.softmax(P_tail @ P.T, dim=1) @ P
+        keys = F.normalize(P, dim=1) if cosine else P
+        total += torch.softmax(queries @ keys.T, dim=1) @ P
     return (total / (len(P_head) if divisor is None else divisor) + P_tail) / 2
 
 
@@ -109,9 +113,10 @@ def tail_rows(
     W: torch.Tensor,
     P_head: torch.Tensor | None = None,
     divisor: float | None = None,
+    cosine: bool = False,
 ) -> torch.Tensor:
     """Classifier rows of tail labels: eq. 11, or eq. 9 where no head prototypes are given."""
-    P = P_tail if P_head is None else attended(P_tail, P_head, divisor)
+    P = P_tail if P_head is None else attended(P_tail, P_head, divisor, cosine)
     return P @ W.T
 
 

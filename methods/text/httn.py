@@ -6,15 +6,18 @@ tail labels, after attention over the head's, into their rows (eqs. 6-12). G dra
 documents give G classifiers, whose probabilities are averaged.
 
 The recipe ``as-released`` follows the authors' program where it differs from the text: 150 units
-per direction, representations and prototypes of length 1 with a learnt scale, the transfer learner
-trained by Adam, attention terms divided by the number of head labels. Not followed: its random
-initial states of the LSTM, also in prediction, and attention to padding.
+per direction, representations and prototypes of length 1 with a learnt scale, ten times the rate
+after the attention, the transfer learner trained by Adam, attention terms divided by the number of
+head labels; of the ensemble, neither attention nor fine-tuning. Not followed: its random initial
+states of the LSTM, also in prediction, attention to padding, documents in a fixed order, Adam's
+second decay of 0.99, and the extractor fine-tuned along with the classifier.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +31,8 @@ from methods.text.base import Settings
 from methods.text.batches import Documents
 from methods.text.document_method import DocumentMethod, recipes
 from methods.text.document_network import DocumentNetwork, representations
+from methods.text.network import TextNetwork
+from methods.text.optimiser import Group
 
 OWN: Settings = {
     "l_tail": 1 / 3,  # labels of the tail, or their share; AAPD in the paper: 18 of 54
@@ -35,14 +40,35 @@ OWN: Settings = {
     "S": 30,  # draws of head prototypes
     "G": 1,  # draws of tail prototypes
     "attention": True,
+    "similarity": "cosine",  # f_att of eq. 10; or inner product
     "transfer": "least-squares",  # or adam
+    "ridge": 1e-6,  # of least squares
     "transfer_rate": 0.01,
     "transfer_epochs": 8,
     "fine_tune_epochs": 2,  # of which the paper says nothing: as in the released code
     "fine_tune_rate": 1e-4,
     "member": None,  # the one of the G classifiers to predict by; None for their mean
 }
-RELEASED: Settings = {"transfer": "adam"}
+RELEASED: Settings = {"transfer": "adam", "transfer_rate": 0.012}
+RELEASED_ENSEMBLE: Settings = {
+    "S": 60,
+    "attention": False,
+    "transfer": "adam",
+    "transfer_rate": 0.013,
+    "transfer_epochs": 7,
+    "fine_tune_epochs": 0,
+}
+
+
+@dataclass(frozen=True)
+class TrainedHead:
+    """Extractor and head classifier, the labels of either side, the training documents' vectors."""
+
+    network: DocumentNetwork
+    head: np.ndarray
+    tail: np.ndarray
+    R: torch.Tensor
+    notes: list[str]
 
 
 class HTTN(DocumentMethod):
@@ -57,20 +83,44 @@ class HTTN(DocumentMethod):
     S: int
     G: int
     attention: bool
+    similarity: str
     transfer: str
+    ridge: float
     transfer_rate: float
     transfer_epochs: int
     fine_tune_epochs: int
     fine_tune_rate: float
     member: int | None
 
+    def groups(self, network: TextNetwork) -> Sequence[Group] | None:
+        """The released code trains what follows the attention at ten times the rate."""
+        if self.recipe != "as-released":
+            return None
+        assert isinstance(network, DocumentNetwork)
+        parts = (network.attention.embed, network.classifier)
+        fast = [network.scale, *(p for part in parts for p in part.parameters())]
+        known = {id(p) for p in fast}
+        slow = [p for p in network.parameters() if p.requires_grad and id(p) not in known]
+        return [(slow, 1.0), (fast, 10.0)]
+
     def fit_in(self, train: Split, context: FitContext) -> ClassifierModel:
+        return self.put_together(self.trained_head(train, context), train, context)
+
+    def trained_head(self, train: Split, context: FitContext) -> TrainedHead:
+        """The part of a fit that takes time (eqs. 1 to 5); it depends on l_tail of :data:`OWN`."""
         head, tail = h2t.head_and_tail(train.label_counts(), self.l_tail)
         network = self.seeded(train, head, context)
         assert isinstance(network, DocumentNetwork)
         history = self.train(network, train, head, context)
         documents = self.documents(train.inputs, context.resources)
         R = representations(network, documents, context.device, context.threads)
+        return TrainedHead(network, head, tail, R, history.notes)
+
+    def put_together(
+        self, trained: TrainedHead, train: Split, context: FitContext
+    ) -> ClassifierModel:
+        """The rest of a fit: prototypes, transfer and the tail's classifiers (eqs. 6 to 12)."""
+        network, head, tail, R = trained.network, trained.head, trained.tail, trained.R
         M_head = network.label_embeddings().detach().cpu()
 
         rng = np.random.default_rng([context.seed, 1])
@@ -79,7 +129,9 @@ class HTTN(DocumentMethod):
             [h2t.prototypes(R, of_head.draw(self.t, rng), self.unit) for _ in range(self.S)]
         )
         W = self.learn_transfer(P_head, M_head, context.seed)
-        transfer = Transfer(W, P_head if self.attention else None, self._divisor(len(head)))
+        cosine = _one_of(self.similarity, "inner product", "cosine") == "cosine"
+        attended = P_head if self.attention else None
+        transfer = Transfer(W, attended, self._divisor(len(head)), cosine)
         of_tail = h2t.Documents(train.labels, tail)
         classifiers = []
         for g in range(self.G):
@@ -98,18 +150,16 @@ class HTTN(DocumentMethod):
             t=self.t,
             device=context.device,
             threads=context.threads,
-            notes=[f"{len(head)} head and {len(tail)} tail labels", *history.notes],
+            notes=[f"{len(head)} head and {len(tail)} tail labels", *trained.notes],
         )
 
     def learn_transfer(self, P_head: torch.Tensor, M_head: torch.Tensor, seed: int) -> torch.Tensor:
         """W_transfer (eq. 7)."""
-        if self.transfer == "least-squares":
-            return h2t.least_squares_transfer(P_head, M_head)
-        if self.transfer == "adam":
+        if _one_of(self.transfer, "least-squares", "adam") == "adam":
             return h2t.descent_transfer(
                 P_head, M_head, self.transfer_rate, self.transfer_epochs, seed
             )
-        raise ValueError(f"transfer is least-squares or adam, not {self.transfer!r}")
+        return h2t.least_squares_transfer(P_head, M_head, self.ridge)
 
     def _divisor(self, n_head: int) -> float | None:
         return n_head if self.recipe == "as-released" else None
@@ -139,22 +189,33 @@ class EHTTN(HTTN):
     """The mean of G = 30 HTTNs that share head and transfer and differ in the tail's draws."""
 
     name = "EHTTN"
-    RECIPES = recipes({**OWN, "G": 30}, {**RELEASED, "S": 60})
+    RECIPES = recipes({**OWN, "G": 30}, RELEASED_ENSEMBLE)
+
+
+def _one_of(value: str, *known: str) -> str:
+    if value not in known:
+        raise ValueError(f"{value!r} is none of {', '.join(known)}")
+    return value
 
 
 class Transfer:
     """What turns a prototype into a classifier row: W, and head prototypes to attend to."""
 
     def __init__(
-        self, W: torch.Tensor, P_head: torch.Tensor | None, divisor: float | None = None
+        self,
+        W: torch.Tensor,
+        P_head: torch.Tensor | None,
+        divisor: float | None = None,
+        cosine: bool = False,
     ) -> None:
         self.W = W
         self.P_head = P_head
         self.divisor = divisor
+        self.cosine = cosine
 
     def rows(self, P: torch.Tensor) -> torch.Tensor:
         """Classifier rows of labels with these prototypes (eqs. 9 to 11), float[labels, d]."""
-        return h2t.tail_rows(P, self.W, self.P_head, self.divisor)
+        return h2t.tail_rows(P, self.W, self.P_head, self.divisor, self.cosine)
 
 
 class ClassifierModel(Model):

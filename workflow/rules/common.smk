@@ -259,16 +259,17 @@ def get_settings(artefacts):
 def get_dataset_code(wildcards):
     if wildcards.dataset in SYNTHETIC:
         return code_digest("benchmarks.data.synthetic", "benchmarks.data.prepared")
-    if get_embedded(wildcards):
+    card = CARDS[wildcards.dataset]
+    if card.embedding is not None:
         # Encoding takes long: not again for a change of how data are fetched.
         return code_digest("benchmarks.data.embed", "benchmarks.data.prepared")
     return code_digest("benchmarks.data.prepare")
 
 
-def get_embedded(wildcards):
-    # The dataset whose texts another one encodes; nothing for most.
+def get_made_of(wildcards):
+    # The dataset that another one is derived from; nothing for most.
     card = CARDS.get(wildcards.dataset)
-    of = card.embedding.of if card is not None and card.embedding is not None else None
+    of = card.made_of if card is not None else None
     return f"results/data/{of}/meta.json" if of is not None else []
 
 

@@ -1,7 +1,7 @@
 # Datasets: fetched, checked, prepared.
 rule prepare:
     input:
-        get_embedded,
+        get_made_of,
     output:
         # Kept while the job runs: a folder that is ready is not made twice.
         update("results/data/{dataset}/meta.json"),

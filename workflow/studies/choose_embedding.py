@@ -13,20 +13,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from benchmarks.common.atomic import atomic_path
 from benchmarks.data import load
-from benchmarks.data.split import Split
 from benchmarks.evaluation.metrics import score
 from methods import get
-from methods.holdout import hold_out
-from methods.interface import Method
+from methods.interface import Method, Model
+from workflow.studies.held_out import Row, Study
 
 Setting = dict[str, Any]
 
@@ -64,48 +60,37 @@ WEIGHTS = (1.0, 10.0, 100.0, 1000.0)
 METRICS = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")
 
 
-class Study:
-    """Fits on one part of train, scored on the other; one row per fit.
+class EmbeddingStudy(Study):
+    """Fits of the embedding model, judged by the mean of P@1, 3, 5."""
 
-    The rows are written to ``out`` after each fit; those that are there already are not repeated.
-    """
+    threads: int = 1
 
-    def __init__(self, train: Split, held_out: int, seed: int, threads: int, out: Path) -> None:
-        self.fitted, self.kept_out = hold_out(train, held_out, seed)
-        self.seed, self.threads, self.out = seed, threads, out
-        self.rows = pd.read_csv(out).to_dict("records") if out.exists() else []
-
-    def measure(self, method: Method, **named: Any) -> float:
+    def mean(self, method: Method, **named: Any) -> float:
         """The mean of P@1, 3, 5 on the documents held out."""
         text = method.variant + " " + repr(method.params())
-        for row in self.rows:
-            if row["method"] == text:
-                return float(row["P"])
-        started = time.process_time()
-        model = method.fit(self.fitted, seed=self.seed, threads=self.threads)
+
+        def fit() -> Model:
+            return method.fit(self.fitted, seed=self.seed, threads=self.threads)
+
+        return float(self.measure(text, fit, self.scored, **named)["P"])
+
+    def scored(self, model: Model) -> Row:
+        """What a row says of a model."""
         top = model.predict(self.kept_out.inputs, 5)
         measured = score(top, self.kept_out.labels, self.fitted.labels)
         found = {metric: round(measured[metric], 3) for metric in METRICS}
         mean = round(float(np.mean([measured[m] for m in METRICS[:3]])), 3)
-        train = round(model.fit_history["train_P@1"][-1], 3)
-        seconds = round(time.process_time() - started, 1)
-        last = {"train_P@1": train, "cpu_s": seconds, "method": text}
-        self.rows.append({**named, "P": mean, **found, **last})
-        print({k: v for k, v in self.rows[-1].items() if k != "method"}, flush=True)
-        self.out.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_path(self.out) as temporary:
-            pd.DataFrame(self.rows).to_csv(temporary, index=False)
-        return mean
+        return {"P": mean, **found, "train_P@1": round(model.fit_history["train_P@1"][-1], 3)}
 
 
-def best_setting(study: Study, fixed: Setting) -> Setting:
+def best_setting(study: EmbeddingStudy, fixed: Setting) -> Setting:
     """Go through the axes; the setting that was kept."""
     kept = dict(FIRST)
     for axis in AXES:
         means = []
         for values in axis:
             setting = {**kept, **values}
-            means.append(study.measure(get("Embedding", **fixed, **setting), **setting))
+            means.append(study.mean(get("Embedding", **fixed, **setting), **setting))
         kept |= axis[int(np.argmax(means))]
     return kept
 
@@ -124,13 +109,14 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--out", type=Path, default=Path("results/speed/choose_embedding.csv"))
     options = parser.parse_args(argv)
     train, _ = load(options.dataset)
-    study = Study(train, options.held_out, options.seed, options.threads, options.out)
+    study = EmbeddingStudy(train, options.held_out, options.seed, options.out)
+    study.threads = options.threads
     fixed = {"dim": options.dim, "epochs": options.epochs, "keep": 0.8, "negatives": 0}
     kept = best_setting(study, fixed)
     print("kept:", kept)
     for name in REGULARISERS:
         means = {
-            weight: study.measure(
+            weight: study.mean(
                 get("Embedding", name, variant_params={"weight": weight}, **fixed, **kept),
                 **kept,
                 variant=name,

@@ -19,9 +19,12 @@ from benchmarks.records.results import Results
 from benchmarks.render.table import MINUS
 
 F1, RANKED = "microF1", "nDCG@5"
+JUDGED = (F1, "batchF1", RANKED)
+"""batchF1 is the paper's averaging of F1: the mean over batches of 90 documents."""
 NOTE = (
     "Tail labels are the rarest third of those that occur in training; their F1 is the micro-F1 "
-    "over these labels at probability 0.5. The best member is the best of the members that were "
+    "over these labels at probability 0.5, and their nDCG@5 that of a ranking of these labels "
+    "alone, where every label was ranked. The best member is the best of the members that were "
     "run, chosen on the same test documents it is judged on. Comparisons of two methods rest on "
     "one seed each: another seed may move them by more than the interval."
 )
@@ -39,23 +42,34 @@ def judge(results: Results) -> list[dict[str, Any]]:
 
 
 def about_tail(results: Results) -> list[dict[str, Any]]:
-    """Does HTTN beat Joint and BBN on tail labels (Fig. 4)?"""
+    """Does HTTN beat Joint and BBN on tail labels (Fig. 4)? In F1, as printed, and in ranking."""
     tails: dict[str, dict[str, Evaluation]] = {}
+    cut: set[str] = set()
     for cell, top in results.rankings():
         method = rows.method_of(cell.base)
         if method is not None and cell.variant == PLAIN:
             train, test = results.training[cell.dataset], results.testing[cell.dataset]
             found = rows.tail_evaluation(top, train, test, rows.tail_labels(train))
             tails.setdefault(cell.dataset, {})[method] = found
+            if top.k < train.n_labels:
+                cut.add(cell.dataset)
     judged = []
     for dataset, by_method in tails.items():
         for method in ("HTTN", "EHTTN"):
             for other in ("Joint", "BBN"):
                 if {method, other} <= by_method.keys():
-                    claim = f"{method} beats {other} on tail labels (Fig. 4)"
                     pair = paired_bootstrap(by_method[other], by_method[method])
-                    change = pair.set_index("metric").loc[F1]
-                    judged.append(_judged(claim, dataset, method, change, "tail F1"))
+                    changes = pair.set_index("metric")
+                    for claim, metric in (
+                        (f"{method} beats {other} on tail labels (Fig. 4)", F1),
+                        (f"{method} ranks tail labels better than {other} (not printed)", RANKED),
+                    ):
+                        # Tail labels that a shorter ranking leaves out are not the worst ranked.
+                        if metric == F1 or dataset not in cut:
+                            name = f"tail {metric}"
+                            judged.append(
+                                _judged(claim, dataset, method, changes.loc[metric], name)
+                            )
     return judged
 
 
@@ -66,7 +80,7 @@ def about_head(results: Results) -> list[dict[str, Any]]:
         for (dataset, base, metric), change in differences(results.intervals, variant).iterrows():
             method = rows.method_of(base)
             usual = len(rows.tail_labels(results.training[dataset]))
-            if method in ("HTTN", "EHTTN") and metric in (F1, RANKED) and size < usual:
+            if method in ("HTTN", "EHTTN") and metric in JUDGED and size < usual:
                 claim = f"More head labels help {method} (sec. 4.2)"
                 name = f"{metric}, l_tail {usual} to {size:g},"
                 judged.append(_judged(claim, dataset, base, change, name))
@@ -80,7 +94,7 @@ def about_members(results: Results) -> list[dict[str, Any]]:
     keys = dict.fromkeys(key for found in changes.values() for key in found.index)
     judged = []
     for dataset, base, metric in keys:
-        if metric not in (F1, RANKED):
+        if metric not in JUDGED:
             continue
         key = (dataset, base, metric)
         own = [found.loc[key] for found in changes.values() if key in found.index]
@@ -101,7 +115,7 @@ def about_ablation(intervals: pd.DataFrame) -> list[dict[str, Any]]:
         _judged(claim, dataset, base, change, metric, sign=-1)
         for variant, claim in claims.items()
         for (dataset, base, metric), change in differences(intervals, variant).iterrows()
-        if metric in (F1, RANKED)
+        if metric in JUDGED
     ]
 
 

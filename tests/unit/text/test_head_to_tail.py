@@ -121,6 +121,18 @@ def test_the_released_code_divides_attention_by_the_number_of_head_labels(world)
     torch.testing.assert_close(released, usual * S / len(head))
 
 
+def test_attention_by_cosine_does_not_depend_on_the_prototypes_lengths(world):
+    labels, R, head, tail, rng = world
+    P_head = torch.stack([h2t.prototypes(R, h2t.Documents(labels, head).draw(2, rng))])
+    P_tail = h2t.prototypes(R, h2t.Documents(labels, tail).draw(2, rng))
+    of_head, of_tail = (P / P.norm(dim=-1, keepdim=True) for P in (P_head, P_tail))
+    weights = torch.softmax(of_tail @ of_head[0].T, dim=1)
+    found = h2t.attended(P_tail, P_head, cosine=True)
+    torch.testing.assert_close(found, (weights @ P_head[0] + P_tail) / 2)
+    longer = h2t.attended(50 * P_tail, P_head, cosine=True)
+    torch.testing.assert_close(2 * longer - 50 * P_tail, 2 * found - P_tail, rtol=1e-3, atol=1e-3)
+
+
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 10_000))
 def test_the_transfer_learner_is_at_the_minimum_of_eq_7(seed):

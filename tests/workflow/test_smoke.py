@@ -11,7 +11,7 @@ from browser import assert_sound
 from workspace import Workspace
 
 from benchmarks.common.schema import validate
-from workflow.diff import MOVED, compare_runs, describe, read_tolerances, read_values
+from workflow.diff import BEYOND, GONE, MOVED, compare_runs, describe, read_tolerances, read_values
 from workflow.runtime.cell import RUN_SCHEMA
 from workflow.studies import reference
 

@@ -17,6 +17,8 @@ import yaml
 SIZE_LIMIT = 1_000_000
 """Entries of a document: aliases of YAML let a few lines stand for billions."""
 FAULT_LENGTH = 500
+DIGITS = 1000
+"""Of a whole number: Python refuses to spell out one of some thousands, in an error, too."""
 
 
 class InvalidDocumentError(ValueError):
@@ -59,6 +61,8 @@ def validate(document: Any, schema: str | Path, source: str) -> Any:
         size = _size(document, {})
     except RecursionError:
         raise InvalidDocumentError(f"{source} is not valid:\n  nested too deeply") from None
+    except OverflowError as error:
+        raise InvalidDocumentError(f"{source} is not valid:\n  {error}") from None
     if size > SIZE_LIMIT:
         raise InvalidDocumentError(
             f"{source} is not valid:\n  it stands for more than {SIZE_LIMIT:,} entries, or holds "
@@ -81,6 +85,8 @@ def load_yaml(path: str | Path) -> Any:
 def _size(value: Any, known: dict[int, float]) -> float:
     """How many entries a document has when its aliases are written out; inf if it holds itself."""
     if not isinstance(value, dict | list | tuple):
+        if isinstance(value, int) and value.bit_length() > DIGITS * math.log2(10):
+            raise OverflowError(f"a whole number of more than {DIGITS:,} digits")
         return 1
     if id(value) not in known:
         known[id(value)] = math.inf  # until it is known: met again only by a loop

@@ -254,7 +254,7 @@ def _transfer(client: httpx.Client, job: _Download) -> None:
         if response.status_code == 416:
             job.part.unlink(missing_ok=True)
             raise TryAgainError("the server has less than was already downloaded")
-        refuse_errors(response)
+        refuse_errors(response, part_asked="Range" in headers)
         if _is_web_page(response, job.file):
             if not job.on_drive:
                 raise SourceError("a web page came instead of the file")
@@ -262,8 +262,6 @@ def _transfer(client: httpx.Client, job: _Download) -> None:
             _confirm(client, response.text, job)
             return
         resumed = response.status_code == 206
-        if resumed and "Range" not in headers:
-            raise SourceError("the server sent a part of the file that was not asked for")
         if resumed and not response.headers.get("content-range", "").startswith(f"bytes {have}-"):
             job.part.unlink()
             raise TryAgainError("the server resumed at the wrong place")

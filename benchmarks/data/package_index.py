@@ -21,6 +21,7 @@ import re
 import ssl
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -229,6 +230,7 @@ def _local_page(place: Place, name: str) -> tuple[str, str | None]:
 
 def _web_page(place: Place, patience: Patience) -> tuple[str, str | None]:
     """Address (after redirects) and text of a page."""
+    deadline = time.monotonic() + patience.total_s
 
     def attempt(client: httpx.Client) -> tuple[str, str | None]:
         with client.stream("GET", place.address) as response:
@@ -238,6 +240,8 @@ def _web_page(place: Place, patience: Patience) -> tuple[str, str | None]:
                 content += chunk
                 if len(content) > _PAGE_LIMIT:
                     raise SourceError(f"the page is larger than {_PAGE_LIMIT:,} bytes")
+                if time.monotonic() > deadline:
+                    raise SourceError("the page was not whole in the time allowed")
             text = content.decode(response.charset_encoding or "utf-8", "replace")
             return str(response.url), text
 

@@ -27,8 +27,8 @@ _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
 def text_limit() -> int:
-    """Bytes of text read from one file: as many as the machine has memory, since what is read is
-    held, in about as much space."""
+    """Bytes of text read from one file, and of the arrays made of it: as many as the machine has
+    memory, since what is read is held."""
     return int(psutil.virtual_memory().total)
 
 
@@ -125,6 +125,16 @@ def too_long(path: Path, line: int) -> FormatError:
     """The error for a line beyond the limit."""
     return FormatError(
         path, line, f"the line is longer than {LINE_LIMIT:,} bytes", "Fetch or write it again."
+    )
+
+
+def too_much(path: Path, line: int) -> FormatError:
+    """The error for a file whose content does not fit into memory, though its text may."""
+    return FormatError(
+        path,
+        line,
+        f"what is read up to here takes more than {text_limit():,} bytes, all the memory there is",
+        "Use a machine with more memory, or split the file.",
     )
 
 

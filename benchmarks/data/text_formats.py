@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from benchmarks.data.cards import Part
 from benchmarks.data.content import Content, Parts, find, lines, matrix, some_paths
 from benchmarks.data.errors import DataError, FormatError
 from benchmarks.data.matrices import COLUMN_LIMITS
-from benchmarks.data.streams import read_text, text_lines
+from benchmarks.data.streams import read_text, text_limit, text_lines, too_much
 
 REMEDY = 'Write one JSON object on each line: {"text": "...", "labels": ["..."]}.'
 
@@ -45,6 +46,7 @@ def documents(
     """Line, text and labels of each document of a JSON-lines file or a folder of JSON files."""
     text_fields = options.get("text_fields", ["text"])
     label_field = options.get("label_field", "labels")
+    room = text_limit()
     for file, line, document in _json_documents(path):
         if not isinstance(document, dict):
             raise FormatError(
@@ -76,6 +78,9 @@ def documents(
                 raise FormatError(file, line, problem, remedy) from error
             except (ValueError, RecursionError) as error:  # digits without end, lists in lists
                 raise FormatError(file, line, f"no text or labels ({error})", REMEDY) from error
+            room -= sum(map(sys.getsizeof, (text, names, *names)))
+            if room < 0:
+                raise too_much(file, line)
             yield line, text, names
 
 

@@ -7,6 +7,7 @@ Python releases in use (CVE-2025-4517). A folder in which no link was ever made 
 
 from __future__ import annotations
 
+import errno
 import gzip
 import lzma
 import stat
@@ -23,6 +24,15 @@ SIZE_LIMIT = 100 << 30
 FILE_LIMIT = 5_000_000
 _TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
 _CHUNK = 1 << 20
+_HEADER_LIMIT = 1 << 20
+"""Bytes of a header that tarfile holds in memory: a long name, or a list of properties."""
+_HEADERS = (
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)
 
 
 class UnpackError(DataError):
@@ -67,10 +77,15 @@ def unpack(
         EOFError,
         NotImplementedError,
         OSError,
-        ValueError,  # tarfile's and zipfile's on some nonsense in headers
+        # tarfile's and zipfile's on some nonsense in headers:
+        ValueError,
+        IndexError,
+        OverflowError,
+        RecursionError,
     ) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise  # the disk's fault, not the archive's
+        # A number is the disk's fault, unless it is of a position that no file can have.
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise
         raise UnpackError(
             f"{archive}: the archive is cut or damaged ({error}). Delete it and fetch it again."
         ) from error
@@ -134,8 +149,18 @@ class _Target:
         self.missing.discard(name)
 
 
+class _Member(tarfile.TarInfo):
+    """A member whose headers are small; tarfile reads each into memory, however long it is."""
+
+    def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo:
+        # The place that tarfile leaves to subclasses: before anything is made of a header.
+        if self.size < 0 or (self.type in _HEADERS and self.size > _HEADER_LIMIT):
+            raise ValueError(f"a header or member of {self.size:,} bytes")
+        return super()._proc_member(tar)  # type: ignore[misc]
+
+
 def _untar(archive: Path, target: _Target) -> None:
-    with tarfile.open(archive) as tar:
+    with tarfile.open(archive, tarinfo=_Member) as tar:
         for member in tar:
             if not target.wants(member.name):
                 continue

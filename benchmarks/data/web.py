@@ -78,9 +78,11 @@ def patiently(
                 time.sleep(wait)
 
 
-def refuse_errors(response: httpx.Response) -> None:
-    """Raise unless the answer is what was asked for, or a part of it."""
+def refuse_errors(response: httpx.Response, part_asked: bool = False) -> None:
+    """Raise unless the answer is what was asked for: the whole, or the part, of a file."""
     if response.status_code in _RETRY_STATUS:
         raise TryAgainError(f"the server answered {response.status_code}")
+    if response.status_code == 206 and not part_asked:
+        raise SourceError("the server sent a part of the file that was not asked for")
     if response.status_code not in (200, 206):  # 204 and 304 bring no file, either
         raise SourceError(f"the server answered {response.status_code}")

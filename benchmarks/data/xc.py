@@ -66,6 +66,12 @@ class _Piece:
     blank_tail: int
     """How many lines at the end of the block are blank to the last byte."""
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory, several times the text's where numbers are short."""
+        arrays = (self.feature_ends, self.features, self.values, self.label_ends, self.labels)
+        return sum(array.nbytes for array in arrays)
+
 
 @dataclass
 class _BlockError(Exception):
@@ -166,15 +172,19 @@ def _read(
         pieces: deque[_Piece] = deque()
         pending: deque[Future[_Piece]] = deque()
         lines_before = 0 if header is None else 1
+        room = streams.text_limit()
 
         def collect() -> None:
-            nonlocal lines_before
+            nonlocal lines_before, room
             try:
                 piece = pending.popleft().result()
             except _BlockError as fault:
                 _explain(path, lines_before + fault.row + 1, fault, layout)
             lines_before += len(piece.feature_ends)
             pieces.append(piece)
+            room -= piece.nbytes
+            if room < 0:
+                raise streams.too_much(path, lines_before)
 
         block: bytes | None = first
         while block is not None:

@@ -26,9 +26,10 @@ STYLE: dict[Any, Any] = {
     "grid.color": "#e6e6e6",
     "axes.axisbelow": True,
     "legend.frameon": False,
-    "svg.hashsalt": "tailtables",  # the same ids in every run
     "svg.fonttype": "none",
 }
+# Ids within a drawing are made when it is saved: the same in every run, so that the bytes are, too.
+SAVING: dict[Any, Any] = {"svg.hashsalt": "tailtables"}
 MEDIAN_SHARE = 0.05
 NOTHING = "no cell of this run has what is drawn here"
 
@@ -46,7 +47,7 @@ def write_figure(figure: Figure, stem: str | Path) -> None:
     import matplotlib.pyplot as plt
 
     write_csv(f"{stem}.csv", figure.frame)
-    with atomic_path(f"{stem}.svg") as temporary:
+    with atomic_path(f"{stem}.svg") as temporary, plt.rc_context(SAVING):
         figure.drawing.savefig(temporary, metadata={"Date": None}, bbox_inches="tight")
     with atomic_path(f"{stem}.png") as temporary:
         figure.drawing.savefig(temporary, dpi=160, bbox_inches="tight")

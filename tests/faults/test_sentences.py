@@ -123,6 +123,22 @@ def test_limits_of_text_and_of_lines(name, monkeypatch, tmp_path):
     assert f"{name}, line {lines + 1}: the line is longer than 1,000 bytes" in refused(long, name)
 
 
+@pytest.mark.parametrize("name", ["train.txt", "train.jsonl"])
+def test_a_file_that_takes_more_memory_than_text(name, monkeypatch):
+    """Rows of a few characters become arrays and objects of several times their size."""
+    content = JSONL * 500 if "jsonl" in name else "1000 2 2\n" + "0 0:1\n" * 1000
+    limit = 2 * len(content)
+    monkeypatch.setattr(streams, "text_limit", lambda: limit)
+    monkeypatch.setattr("benchmarks.data.text_formats.text_limit", lambda: limit)
+    monkeypatch.setattr("benchmarks.data.xc.BLOCK_BYTES", 300)
+    said = refused(content, name)
+    assert f"{name}, line " in said
+    assert f"takes more than {limit:,} bytes, all the memory there is. Use a machine" in said
+    limit = 50 * len(content)
+    card = {"format": name.partition(".")[2].replace("txt", "xc"), "train": name, "test": name}
+    ensure("mine", "data", cards={"mine": card})
+
+
 @pytest.mark.parametrize("half", ["\\ud800", "\\udfff", "a\\udc00b"])
 @pytest.mark.parametrize("field", ["red fox", '["a"]', "text"])
 def test_half_a_surrogate_pair(half, field):
@@ -208,8 +224,16 @@ GOOD = {"cells": [{"datasets": ["tiny-bow"], "bases": ["random"]}]}
         ({"threshold": float("nan")}, "nan should be of type number and finite"),
         ({"ks": [1, 1, 3]}, "ks: [1, 1, 3] has non-unique elements"),
         ({"top_k": 10**30}, "should be at most"),
+        ({"top_k": 10**5000}, "a whole number of more than 1,000 digits"),
+        ({"seeds": [-(10**5000)]}, "a whole number of more than 1,000 digits"),
         ({"cells": [{"datasets": ["tiny-bow\n"], "bases": ["random"]}]}, r"'tiny-bow\n' does not"),
         ({"cells": [{"datasets": ["tiny-bow"], "bases": ["x" * 10**6 + "!"]}]}, "xxx ..."),
+        (
+            {"define": {"bases": {"x\n": {"extends": "DiSMEC"}}}},
+            r"define.bases: 'x\n' does not match",
+        ),
+        ({"define": {"variants": {"x/y": {"extends": "PW"}}}}, "define.variants: 'x/y' does not"),
+        ({"define": {"datasets": {"x\n": {}}}}, r"define.datasets: 'x\n' does not match"),
         ({"verify": "never"}, "verify: 'never' is not one of first, full"),
     ],
 )
@@ -247,9 +271,12 @@ def test_an_alias_bomb_and_a_loop():
     bomb = ["x"]
     for _ in range(40):
         bomb = [bomb] * 9
+    named = {"x": 1}
+    for _ in range(40):
+        named = {f"k{number}": named for number in range(9)}
     loop = []
     loop.append(loop)
-    for cells in (bomb, loop):
+    for cells in (bomb, named, loop):
         with pytest.raises(InvalidDocumentError, match="more than 1,000,000 entries, or holds"):
             check({"cells": cells}, "my.yaml")
     deep = []
@@ -287,10 +314,13 @@ def test_an_error_without_a_text(request):
     assert record["reason"] == "SilentError in fit: (its text could not be had: RuntimeError)"
 
 
-@given(st.data())
-@settings(
+FUZZ = settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
+
+
+@given(st.data())
+@FUZZ
 def test_any_change_of_json_lines_gives_documents_or_a_sentence(tmp_path, data):
     lines = [{"text": f"{w} é", "labels": [w, i]} for i, w in enumerate(["red", "blue", "fox"])]
     whole = bytearray("".join(json.dumps(line) + "\n" for line in lines).encode())
@@ -319,3 +349,36 @@ def test_any_change_of_json_lines_gives_documents_or_a_sentence(tmp_path, data):
         part.labels.check_format(full_check=True)
         assert part.labels.shape == (len(part.texts), len(content.label_names))
         "".join([*part.texts, *content.label_names]).encode("utf-8")
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([10**18, 2**31, -1, 1e308])
+    | st.floats()
+    | st.text(st.characters(exclude_categories=[]), max_size=6),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=8,
+)
+
+
+@given(
+    st.lists(st.fixed_dictionaries({"text": VALUES, "labels": VALUES}) | VALUES, max_size=4),
+    st.sampled_from([{}, {"label_ids": True}, {"label_ids": True, "n_labels": 3}]),
+)
+@FUZZ
+def test_any_json_values_give_documents_or_a_sentence(tmp_path, documents, options):
+    """Well-formed lines whose values are of any kind; half surrogates as JSON may hold them."""
+    good = {"text": "red fox", "labels": [0, 1]}
+    lines = "".join(json.dumps(document) + "\n" for document in [good, *documents])
+    (tmp_path / "train.jsonl").write_text(lines, encoding="ascii")
+    source = Source("local", (), "jsonl", "train.jsonl", "train.jsonl", options=options)
+    try:
+        content = read(source, tmp_path)
+    except DataError as error:
+        str(error).encode("utf-8")
+        return
+    for part in content.splits.values():
+        part.labels.check_format(full_check=True)
+        assert part.labels.shape[0] == len(part.texts) == 1 + len(documents)

@@ -26,14 +26,17 @@ class Run:
         self.config = self.workspace.configure(config)
         self.started = []
 
-    def start(self):
-        here = os.path.dirname(__file__)
+    @property
+    def environment(self):
         environment = self.workspace.environment
-        environment["PYTHONPATH"] += os.pathsep + here
+        environment["PYTHONPATH"] += os.pathsep + os.path.dirname(__file__)
+        return environment
+
+    def start(self):
         said = (self.workspace.folder / f"said{len(self.started)}").open("w+")
         process = subprocess.Popen(
             self.workspace.command("--cores", "1", TARGET, config=self.config),
-            env=environment,
+            env=self.environment,
             stdout=said,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -98,3 +101,29 @@ def test_what_a_killed_run_left_at_work_is_waited_for_and_taken(run):
     record = json.loads((run.workspace.folder / RECORD).read_text())
     assert record["status"] == "ok"
     assert run.helpers() == []
+
+
+@pytest.mark.parametrize("reads", [("--dry-run", "--cores", "1", TARGET), ("--lint",)])
+def test_reading_the_workflow_leaves_a_living_run_alone(run, reads):
+    """What looks like the rest of a dead run (marks, locks, scratch) is the living one's."""
+    process = run.start()
+    run.until_fitting()
+    folder = run.workspace.folder
+    cell = (folder / RECORD).parent
+
+    def state():
+        kept = [".snakemake/incomplete", ".snakemake/locks", cell / ".scratch"]
+        found = [path for place in kept for path in (folder / place).rglob("*")]
+        return sorted(str(p) for p in found if "progress" not in p.name)
+
+    before = state()
+    assert any(".scratch" in path for path in before)
+    assert any("/locks/" in path for path in before)
+    assert any("/incomplete/" in path for path in before)
+    command = run.workspace.command(*reads, config=run.config)
+    subprocess.run(command, env=run.environment, capture_output=True, timeout=240)
+    assert state() == before
+    assert run.helpers()
+    run.gate.touch()
+    assert process.wait(timeout=240) == 0, process.said()
+    assert json.loads((folder / RECORD).read_text())["status"] == "ok"

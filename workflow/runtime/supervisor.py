@@ -23,7 +23,7 @@ from pathlib import Path
 
 import psutil
 
-from workflow.runtime.logs import shorten
+from workflow.runtime.logs import Recorder
 from workflow.runtime.memory import Meter
 
 POLL_S = 0.05
@@ -83,42 +83,43 @@ def supervise(
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     tree = _Tree()
     started = time.monotonic()
-    log.write_bytes(b"")
-    ours, theirs = socket.socketpair()
     limit = int((memory_mb + RESERVED_MB) * 2**20) if refuse_allocations else 0
-    with log.open("ab") as output, theirs:  # appended to, so that it can be shortened meanwhile
-        keeper = subprocess.Popen(
-            [sys.executable, "-I", "-S", KEEPER, str(theirs.fileno()), str(limit), *command],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=dict(environment),
-            pass_fds=(theirs.fileno(), *locks),
-        )
-    tree.bystanders.add(psutil.Process(keeper.pid))
-    meter = Meter()
     stopped_for: str | None = None
     peak_mb = 0.0
-    try:
-        while (report := _report(ours)) is None:
-            used_mb = meter.used_mb(tree.processes())
-            peak_mb = max(peak_mb, used_mb)
-            if stopped_for is None:
-                if used_mb > memory_mb:
-                    stopped_for = "memory"
-                elif time.monotonic() - started > wall_s:
-                    stopped_for = "timeout"
-                if stopped_for:
-                    tree.end()
-            on_poll()
-            shorten(log)
-        names = [] if stopped_for or not report else tree.outliving()
-    finally:
-        # Also when interrupted from outside: nothing that this run started may live on.
-        tree.end()
-        ours.close()
-        keeper.wait()
-    shorten(log)
+    with Recorder(log) as recorder:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            # The keeper gets the end of the pipe that is read, too, though it never reads: as long
+            # as it lives, a command whose supervisor was killed ends by the keeper's signal, and
+            # not before by one for a pipe that nobody reads.
+            keeper = subprocess.Popen(
+                [sys.executable, "-I", "-S", KEEPER, str(theirs.fileno()), str(limit), *command],
+                stdin=subprocess.DEVNULL,
+                stdout=recorder.writer,
+                stderr=subprocess.STDOUT,
+                env=dict(environment),
+                pass_fds=(theirs.fileno(), recorder.reader, *locks),
+            )
+        tree.bystanders.add(psutil.Process(keeper.pid))
+        meter = Meter()
+        try:
+            while (report := _report(ours)) is None:
+                used_mb = meter.used_mb(tree.processes())
+                peak_mb = max(peak_mb, used_mb)
+                if stopped_for is None:
+                    if used_mb > memory_mb:
+                        stopped_for = "memory"
+                    elif time.monotonic() - started > wall_s:
+                        stopped_for = "timeout"
+                    if stopped_for:
+                        tree.end()
+                on_poll()
+            names = [] if stopped_for or not report else tree.outliving()
+        finally:
+            # Also when interrupted from outside: nothing that this run started may live on.
+            tree.end()
+            ours.close()
+            keeper.wait()
     status, user_s, system_s, most_kb = report or (None, 0.0, 0.0, 0)
     return Exit(
         code=keeper.returncode if status is None else os.waitstatus_to_exitcode(int(status)),

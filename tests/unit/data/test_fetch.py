@@ -230,6 +230,10 @@ def test_google_drive_with_and_without_its_question(
     server.serve("/drive", lambda h, _: h.answer(200, quota.encode(), "text/html"))
     with pytest.raises(UnavailableError, match="Too many users have viewed it"):
         fetch(wanted("gdrive:X"), tmp_path / "c", patience=QUICK)
+    server.serve("/drive", lambda h, _: h.answer(200, page.encode(), "text/html"))
+    server.serve("/confirmed", lambda h, _: h.answer(206, CONTENT))
+    with pytest.raises(UnavailableError, match="a part of the file that was not asked for"):
+        fetch(wanted("gdrive:X", known=False), tmp_path / "d", patience=QUICK)
 
 
 def test_unknown_checksum_is_recorded_and_holds(server: Server, tmp_path: Path) -> None:

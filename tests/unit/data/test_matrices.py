@@ -140,6 +140,41 @@ def test_any_cut_or_changed_byte_gives_a_sound_matrix_or_a_sentence(data: st.Dat
         assert np.isfinite(matrix.data).all()
 
 
+TYPES = st.sampled_from(
+    [np.int8, np.int32, np.int64, np.uint8, np.uint64, np.float16, np.float32, np.float64, bool]
+)
+NUMBERS = st.lists(
+    st.integers(-3, 7) | st.sampled_from([2**31, 2**40, 2**63, -(10**6), 1e39, np.nan, np.inf]),
+    max_size=8,
+)
+
+
+@st.composite
+def arrays(draw: st.DrawFn) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        made = np.array(draw(NUMBERS), dtype=np.float64).astype(draw(TYPES))
+    return made.reshape(draw(st.sampled_from([(-1,), (1, -1)]))) if draw(st.booleans()) else made
+
+
+@given(st.data())
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_any_arrays_give_a_sound_matrix_or_a_sentence(data: st.DataObject) -> None:
+    """Archives that zip finds nothing wrong with: what they hold is of any type, shape and size."""
+    kind = data.draw(st.sampled_from(["csr", "csc", "coo"]))
+    names = ["row", "col"] if kind == "coo" else ["indices", "indptr"]
+    changed = data.draw(st.lists(st.sampled_from([*names, "data", "shape"]), min_size=1))
+    path = save(kind, **{name: data.draw(arrays()) for name in changed})
+    with contextlib.suppress(DataError):
+        matrix = load_sparse(path)
+        matrix.check_format(full_check=True)
+        assert np.isfinite(matrix.data).all()
+        assert matrix.dtype == np.float32
+        if matrix.shape == DENSE.shape:
+            load("mine", cards=npz_card())
+
+
 @pytest.mark.parametrize("value", [-1, -0.5])
 def test_a_stored_minus_one_is_no_label(value: float) -> None:
     labels = sparse.csr_matrix(np.array([[1, 0], [0, value], [1, 1]]))

@@ -8,12 +8,14 @@ import io
 import json
 import tarfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from local_server import CONTENT, QUICK, SHA256, Handler, Server, running_server
 
+from benchmarks.data import package_index
 from benchmarks.data.cards import RemoteFile, user_card
 from benchmarks.data.errors import UnavailableError
 from benchmarks.data.fetch import fetch, record
@@ -246,6 +248,18 @@ def test_a_file_that_no_index_has(server: Server, pip: pytest.MonkeyPatch, tmp_p
     assert f"tried {server.url}/json{PAGE}: no page of a package index" in message
     assert f"tried {server.url}/gone{PAGE}: the server answered 404" in message
     assert len(server.ranges("/gone" + PAGE)) == 1
+
+
+def test_pages_without_end_are_given_up(
+    server: Server, pip: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pip.setenv("PIP_INDEX_URL", index_with_file(server))
+    hurried = replace(QUICK, total_s=-1.0)
+    with pytest.raises(UnavailableError, match="the page was not whole in the time allowed"):
+        fetch(wanted(), tmp_path / "cache", patience=hurried)
+    pip.setattr(package_index, "_PAGE_LIMIT", 10)
+    with pytest.raises(UnavailableError, match="the page is larger than 10 bytes"):
+        fetch(wanted(), tmp_path / "cache", patience=QUICK)
 
 
 def test_a_cut_download_is_resumed(server: Server, pip: pytest.MonkeyPatch, tmp_path: Path) -> None:

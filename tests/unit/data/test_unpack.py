@@ -196,6 +196,58 @@ def test_a_sparse_file_counts_as_large_as_it_is(tmp_path: Path) -> None:
     assert not (tmp_path / "out/large").exists()
 
 
+def header(kind: bytes, size: int, body: bytes = b"") -> bytes:
+    member = tarfile.TarInfo("h")
+    member.type, member.size = kind, size
+    return member.tobuf(tarfile.GNU_FORMAT) + body + b"\0" * (-len(body) % 512)
+
+
+HEADERS = [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK]
+
+
+@pytest.mark.parametrize("kind", HEADERS)
+def test_headers_without_end_are_refused(tmp_path: Path, kind: bytes) -> None:
+    """tarfile calls itself for each of a chain of headers, and holds each of them in memory."""
+    chain = header(kind, 13, b"13 comment=a\n") * 5000
+    long = header(kind, 2 << 20, b"\0" * (2 << 20))
+    claims = [header(kind, size) for size in (-512, 10**12, 2**62, 2**63)]
+    for number, content in enumerate([chain, long, *claims]):
+        (tmp_path / "bad.tar").write_bytes(content + bytes(1024))
+        with pytest.raises(UnpackError, match="cut or damaged"):
+            unpack(tmp_path / "bad.tar", tmp_path / str(number))
+
+
+@pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.CONTTYPE, tarfile.GNUTYPE_SPARSE])
+@pytest.mark.parametrize("size", [-1, -512, 10**12, 2**62, 2**63])
+def test_members_of_impossible_sizes_are_refused(tmp_path: Path, kind: bytes, size: int) -> None:
+    (tmp_path / "bad.tar").write_bytes(header(kind, size) + bytes(2048))
+    with pytest.raises(UnpackError, match="cut or damaged|unpacks to more than"):
+        unpack(tmp_path / "bad.tar", tmp_path / "out")
+
+
+CHANGES = st.tuples(st.integers(0, 10**6), st.sampled_from([0, 1, 127, 255]) | st.integers(0, 255))
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar.gz", "a.tar"])
+@given(changes=st.lists(CHANGES, min_size=1, max_size=3), cut=st.integers(0, 3000))
+@settings(max_examples=150, deadline=None)
+@pytest.mark.filterwarnings("ignore")  # zipfile's on names that come twice
+def test_any_changed_or_cut_archive_is_unpacked_inside_or_refused(
+    name: str, changes: list[tuple[int, int]], cut: int
+) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        make = make_zip if name.endswith(".zip") else make_tar
+        raw = bytearray(make(folder / name, "x/one", "x/two").read_bytes())
+        for position, value in changes:
+            raw[position % len(raw)] = value
+        (folder / name).write_bytes(raw[:-cut] if 0 < cut < len(raw) and cut % 3 == 0 else raw)
+        before = outside(folder)
+        with contextlib.suppress(UnpackError):
+            unpack(folder / name, folder / "deep" / "out")
+        assert outside(folder) == before
+
+
 @given(position=st.integers(0, 2047), value=st.integers(0, 255))
 @settings(max_examples=60, deadline=None)
 def test_any_changed_byte_of_a_header_writes_nothing_outside(position: int, value: int) -> None:

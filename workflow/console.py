@@ -60,9 +60,9 @@ class CellLines(logging.Handler):
         elif event == "job_finished":
             cell = self.jobs.pop(record.job_id, None)  # type: ignore[attr-defined]
             if cell is not None:
-                record = read_record(cell.file(RECORD, self.folder).parent)
-                self.bar.write(line_of(cell, record, self.folder), file=sys.stderr)
-                self.remaining.finish(cell, float(record["wall_s"]))
+                found = read_record(cell.file(RECORD, self.folder).parent)
+                self.bar.write(line_of(cell, found, self.folder), file=sys.stderr)
+                self.remaining.finish(cell, float(found["wall_s"]))
                 self.bar.set_postfix_str(words_of(self.remaining.seconds()), refresh=False)
                 self.bar.update()
 

@@ -111,6 +111,11 @@ def compare_runs(
     have_both = status[status["before"].notna() & status["after"].notna()][KEY]
     alone = alone.merge(have_both, on=KEY).rename(columns={"value_a": "before", "value_b": "after"})
     alone["what"] = alone["_merge"].map({"left_only": GONE, "right_only": NEW}).astype(object)
+    # A reference that keeps no value of a convention or bin says nothing of it.
+    kept = set(zip(before["convention"], before["bin"], strict=True))
+    pairs = zip(alone["convention"], alone["bin"], strict=True)
+    is_kept = pd.Series([pair in kept for pair in pairs], index=alone.index, dtype=bool)
+    alone = alone[(alone["what"] == GONE) | is_kept]
     parts = [part.reindex(columns=columns) for part in (cells, both, alone) if len(part)]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 

@@ -48,10 +48,8 @@ def read_changes(folder: Path = FOLDER) -> pd.DataFrame:
             rerun = (own["ours"], own["ours_low"], own["ours_high"])
             rows.append((variant, kind, PAPER, *rerun))
             if kind == "PS":
-                name = SUMMARY_NAMES[kind]
-                (mean,) = here[(here["variant"] == variant) & (here["metric"] == name)].to_dict(
-                    "records"
-                )
+                at = here[(here["variant"] == variant) & (here["metric"] == SUMMARY_NAMES["PS"])]
+                (mean,) = at.to_dict("records")
                 ends = (mean["change"], mean["change_low"], mean["change_high"])
                 rows.append((variant, kind, REPOSITORY, *ends))
     return pd.DataFrame(rows, columns=COLUMNS)

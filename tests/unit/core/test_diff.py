@@ -162,3 +162,12 @@ def test_the_committed_tolerances_name_cells_of_the_references(root):
         keys = [key for key in NAMED[:3] if row[key] != "*"]
         assert (named[keys] == [row[key] for key in keys]).all(axis=1).any(), row
         assert 0 < row["points"] < 5
+
+
+def test_what_a_reference_does_not_keep_is_not_called_new(files, capsys):
+    frame = cells(**BEFORE)
+    more = pd.concat([frame, frame.assign(convention="pyxclib"), frame.assign(bin="tail")])
+    pair = files("a", frame, half=1.0), files("b", more)
+    assert main(list(pair)) == 0
+    assert capsys.readouterr().out.strip() == "4 equal"
+    assert main([pair[1], pair[0]]) == 1, "values that went are told"

@@ -34,6 +34,7 @@ rule dataset_status:
 
 
 rule datasets:
+    localrule: True
     input:
         expand("results/data/{dataset}.status.json", dataset=CARDS),
     log:

@@ -45,7 +45,7 @@ class GatedRun(ClusterRun):
         (self.workspace.folder / "gates open").touch()
 
     def jobs_of_shards(self, *states):
-        """Shards in some states: number -> job. Their logs name them."""
+        """Shards in some states: number -> job, as their comments say."""
         found = {}
         for job in self.cluster.jobs(*states):
             shown = self.cluster.show(job)

@@ -34,11 +34,11 @@ rule dataset_status:
 
 
 rule datasets:
-    localrule: True
     input:
         expand("results/data/{dataset}.status.json", dataset=CARDS),
     log:
         "results/logs/datasets.log",
+    localrule: True
     conda:
         "../../environment.yml"
     script:

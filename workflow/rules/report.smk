@@ -34,9 +34,9 @@ rule report:
 # Lists what failed and how to run just that again. It has no input, so that it starts no work,
 # and makes no file, so that it always answers.
 rule failed:
-    localrule: True
     log:
         "results/logs/failed.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:

@@ -123,6 +123,9 @@ def test_a_job_is_cancelled_a_node_drained_and_its_daemon_killed(run, local):
     run.transcript.says(f"`scancel {job}`: shard {cancelled} is ended in its fit.")
     run.until(lambda: third in run.starts(), f"its place is taken by shard {third}")
     run.until(lambda: cancelled in run.jobs_of_shards("PENDING"), "it is submitted again")
+    log = run.workspace.folder / f"results/logs/slurm/rule_fit_shard/{CELL}/{job}.log"
+    assert str(log) in run.words(), "the message names the log"
+    assert log.exists()
     run.queue()
 
     run.cluster.drain("maintenance")

@@ -1,11 +1,15 @@
 # Each of these sets up .venv first.
 # `make run`: the default configuration. `make test`: every check and test.
 # `make quick`: the checks and the fast unit tests. `make smoke`: a whole run on the tiny corpus.
+# `make cluster-test`: runs on a SLURM cluster of one node, with faults.
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: run test quick smoke check browser screenshots format lock clean
+# Where `make cluster-test` writes what happened.
+TRANSCRIPT ?= build/cluster.md
+
+.PHONY: run test quick smoke cluster-test check browser screenshots format lock clean
 
 run: $(STAMP)
 	$(BIN)/snakemake --cores all
@@ -19,6 +23,18 @@ quick: check
 # In a folder of its own, so that the results of other runs stay as they are.
 smoke: $(STAMP)
 	$(BIN)/snakemake --cores 2 --directory build/smoke --configfile config/smoke.yaml
+
+# As root, with Debian's packages, which are installed; otherwise skipped with the reason.
+cluster-test: $(STAMP)
+	@command -v slurmctld >/dev/null && command -v munged >/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	       && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y \
+	          --no-install-recommends slurmctld slurmd slurm-client munge >/dev/null; } \
+	  || echo "No SLURM, and no rights to install it: apt-get install slurm-wlm munge"
+	@$(BIN)/python -c "import snakemake_executor_plugin_slurm" 2>/dev/null \
+	  || $(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock \
+	       $$($(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['cluster'])")
+	TAILTABLES_CLUSTER=1 TAILTABLES_TRANSCRIPT=$(TRANSCRIPT) $(BIN)/python -m pytest -rs tests/cluster
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

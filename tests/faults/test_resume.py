@@ -126,6 +126,16 @@ def test_a_job_that_a_cluster_still_runs_is_left_to_snakemake(place):
     assert (place / "work/results/cells.csv").exists()
 
 
+def test_an_output_that_a_cluster_works_on_is_kept(place):
+    (place / "work/results/runs/run.json").write_text("half")
+    kept, dead = (mark(place, f"results/{name}") for name in ("runs/run.json", "cells.csv"))
+    assert clear_after_kill(place / "work/.snakemake", place / "work", {"results/runs/run.json"})
+    assert kept.exists()
+    assert (place / "work/results/runs/run.json").exists()
+    assert not dead.exists()
+    assert not (place / "work/results/cells.csv").exists()
+
+
 @pytest.mark.parametrize("content", DAMAGED, ids=range(len(DAMAGED)))
 def test_a_damaged_meta_is_prepared_again(tmp_path, content):
     folder = ensure("tiny-bow", tmp_path)

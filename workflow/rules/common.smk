@@ -24,6 +24,7 @@ from workflow.console import attach, closing_words, hush
 from workflow.preflight import check_targets, missing_files
 from workflow.remaining import law_of
 from workflow.resources import announce, needed
+from workflow.runtime.cluster import continue_submitted, kept_outputs
 from workflow.runtime.devices import resolve
 from workflow.runtime.digest import code_digest
 from workflow.runtime.resume import (
@@ -58,11 +59,12 @@ except InvalidDocumentError as error:
     raise WorkflowError(str(error))
 
 
-def start_afresh():
+def start_afresh(plugin):
     hush(workflow)
     Stop(workflow).install()
-    if not clear_after_kill(Path(".snakemake"), Path(".")):
+    if not clear_after_kill(Path(".snakemake"), Path("."), keep=kept_outputs()):
         return  # another run is at work here: what there is may be its own
+    continue_submitted(workflow, plugin)
     clear_scratch(Path("results/runs"))
     for folder in OUTPUT_FOLDERS:
         sweep(folder)
@@ -154,6 +156,11 @@ def get_budget(key):
 
 def get_memory(wildcards):
     return int(get_job(wildcards).budget["memory_mb"])
+
+
+def get_scheduler_memory(wildcards):
+    # More than the cell's own limit: its supervisor and Snakemake's processes count there, too.
+    return get_memory(wildcards) + 1000
 
 
 def get_gpu(wildcards):

@@ -38,6 +38,7 @@ rule datasets:
         expand("results/data/{dataset}.status.json", dataset=CARDS),
     log:
         "results/logs/datasets.log",
+    localrule: True
     conda:
         "../../environment.yml"
     script:

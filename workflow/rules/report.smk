@@ -36,6 +36,7 @@ rule report:
 rule failed:
     log:
         "results/logs/failed.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:

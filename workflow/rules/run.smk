@@ -13,7 +13,8 @@ rule fit_shard:
         "../../environment.yml"
     threads: get_budget("threads")
     resources:
-        mem_mb=get_memory,
+        mem_mb=get_scheduler_memory,
+        memory_mb=get_memory,
         wall_s=get_wall,
         runtime=get_runtime_minutes,
         device=get_budget("device"),
@@ -43,7 +44,8 @@ rule run_cell:
         "../../environment.yml"
     threads: get_budget("threads")
     resources:
-        mem_mb=get_memory,
+        mem_mb=get_scheduler_memory,
+        memory_mb=get_memory,
         wall_s=get_wall,
         runtime=get_runtime_minutes,
         device=get_budget("device"),
@@ -74,7 +76,7 @@ rule ensemble_cell:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=get_memory,
+        mem_mb=get_scheduler_memory,
     params:
         recipe=get_recipe,
         code=get_cell_code,

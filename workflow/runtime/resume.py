@@ -14,7 +14,7 @@ import os
 import shutil
 import sys
 from base64 import urlsafe_b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -79,8 +79,10 @@ def _keep(handle: IO[str]) -> None:
     _held.append(handle)
 
 
-def before_execution(workflow: Any, prepare: Callable[[], None]) -> None:
+def before_execution(workflow: Any, prepare: Callable[[Any], None]) -> None:
     """Have a Snakemake workflow call ``prepare`` first thing when it executes jobs for real.
+
+    It is given the plugin that executes them.
 
     Neither of Snakemake's own places will do. While the Snakefile is read it is not known yet
     whether this is a run, a dry run or a lint; and ``onstart`` is called after stale locks and
@@ -94,18 +96,18 @@ def before_execution(workflow: Any, prepare: Callable[[], None]) -> None:
         if settings["executor_plugin"].common_settings.dryrun_exec:
             workflow.dag_settings.force_incomplete = True
         else:
-            prepare()
+            prepare(settings["executor_plugin"])
         return execute(**settings)
 
     workflow.execute = prepared
 
 
-def clear_after_kill(state: Path, workdir: Path) -> bool:
+def clear_after_kill(state: Path, workdir: Path, keep: Container[str] = ()) -> bool:
     """Clear what a dead run left in Snakemake's ``state`` folder; False where a live one has it.
 
-    Unfinished outputs are deleted, as ``--rerun-incomplete`` would. Jobs that a cluster may still
-    be running are left to Snakemake, which finds them by their id; so are marks that stand for no
-    output of this workflow.
+    Unfinished outputs are deleted, as ``--rerun-incomplete`` would, except those to ``keep``: a
+    cluster may be at work on them. Marks that carry a cluster's job id are left to Snakemake; so
+    are those that stand for no output of this workflow.
     """
     state.mkdir(exist_ok=True)
     try:
@@ -119,6 +121,8 @@ def clear_after_kill(state: Path, workdir: Path) -> bool:
         unfinished = _unfinished(marks, mark, workdir)
         with suppress(OSError, ValueError):  # the mark stays, and Snakemake says what is unfinished
             if unfinished is None or _on_cluster(mark):
+                continue
+            if unfinished.relative_to(workdir).as_posix() in keep:
                 continue
             if unfinished.is_dir() and not unfinished.is_symlink():
                 shutil.rmtree(unfinished)

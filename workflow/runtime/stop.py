@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 from typing import Any
@@ -21,6 +22,7 @@ class Stop:
     def __init__(self, workflow: Any) -> None:
         self.workflow = workflow
         self.signals = 0
+        self.graceful: Callable[[Any], None] | None = None
 
     def install(self) -> None:
         """Take over both signals. Snakemake sets its own handler of SIGTERM when it begins to
@@ -34,12 +36,19 @@ class Stop:
                 graceful(scheduler)
 
         JobScheduler.exit_gracefully = exit_gracefully
+        self.graceful = graceful
         signal.signal(signal.SIGINT, self.interrupted)
 
     def interrupted(self, number: int, frame: FrameType | None) -> None:
-        """The handler of SIGINT: Snakemake stops scheduling, and waits, on a KeyboardInterrupt."""
-        if self.received():
+        """The handler of SIGINT: Snakemake stops scheduling, and waits, on a KeyboardInterrupt.
+
+        On a cluster it would cancel all jobs instead, so there it is stopped as by SIGTERM.
+        """
+        if not self.received():
+            return
+        if self._executor_of_cluster() is None or self.graceful is None:
             raise KeyboardInterrupt
+        self.graceful(self.workflow.scheduler)
 
     def received(self) -> bool:
         """Say what is waited for, or end it; True for the first signal."""
@@ -50,7 +59,15 @@ class Stop:
             return True
         _say("Ending what is at work; it leaves no result and is run again by the same command.")
         end_jobs()
+        executor = self._executor_of_cluster()
+        if executor is not None:
+            executor.cancel_submitted()
         return False
+
+    def _executor_of_cluster(self) -> Any:
+        """What can cancel this run's jobs on a cluster; None where they are processes here."""
+        executor = getattr(getattr(self.workflow, "scheduler", None), "_executor", None)
+        return executor if hasattr(executor, "cancel_submitted") else None
 
     def _at_work(self) -> list[str]:
         # A list of what was read in one go: the set changes in other threads.

@@ -9,7 +9,7 @@ run_shard(
     data=Path(snakemake.input[0]).parent,
     budget={
         "wall_s": float(snakemake.resources.wall_s),
-        "memory_mb": snakemake.resources.mem_mb,
+        "memory_mb": snakemake.resources.memory_mb,
     },
     threads=snakemake.threads,
     device=snakemake.resources.device,

@@ -12,7 +12,7 @@ run_cell(
     data=Path(snakemake.input.data).parent,
     budget={
         "wall_s": float(snakemake.resources.wall_s),
-        "memory_mb": snakemake.resources.mem_mb,
+        "memory_mb": snakemake.resources.memory_mb,
     },
     threads=snakemake.threads,
     device=snakemake.resources.device,

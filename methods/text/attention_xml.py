@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data.split import Split
-from methods.interface import Cost, FitContext
+from methods.interface import FitContext, price_only
 from methods.text.base import SETTINGS
+from methods.text.cost import bilstm, label_attention, tokens_read
 from methods.text.network import BiLSTMAttention, LabelAttentionNetwork, TextNetwork
 from methods.text.optimiser import Group
 from methods.text.words import WordMethod
@@ -115,9 +116,12 @@ class AttentionXML(WordMethod):
         assert isinstance(network, LabelAttentionNetwork)
         return attention_groups(network, self.label_rate)
 
-    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
-        """Multiplications of a step times its number, at a round rate per core."""
-        return None
+    @price_only
+    def work(self, meta: Mapping[str, Any], labels: float) -> float:
+        """The BiLSTM, then attention of each label."""
+        tokens = tokens_read(meta, self.max_length)
+        encoded = bilstm(tokens, self.dimensions, self.hidden)
+        return encoded + label_attention(tokens, labels, 2 * self.hidden, self.head)
 
 
 def attention_groups(network: LabelAttentionNetwork, label_rate: float) -> list[Group]:

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from benchmarks.data.split import Split
-from methods.interface import FitContext
+from methods.interface import FitContext, price_only
 from methods.text.attention_xml import attention_groups
 from methods.text.base import SETTINGS
+from methods.text.cost import encoder_width, label_attention, tokens_read
 from methods.text.dropout import Dropout
 from methods.text.network import LabelAttentionNetwork, TextNetwork
 from methods.text.optimiser import Group
@@ -143,6 +144,12 @@ class LabelAttentionTransformer(TransformerMethod):
         return with_encoder_rate(
             network, attention_groups(network, self.label_rate), self.encoder_rate
         )
+
+    @price_only
+    def head_work(self, meta: Mapping[str, Any], labels: float) -> float:
+        """Attention of each label, and the shared head."""
+        tokens = tokens_read(meta, self.max_length)
+        return label_attention(tokens, labels, encoder_width(self.encoder), self.head)
 
 
 class LaRoBERTa(LabelAttentionTransformer):

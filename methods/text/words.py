@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from benchmarks.data.split import Split
-from methods.interface import FitContext
+from methods.interface import FitContext, price_only
 from methods.text.base import TextMethod
 from methods.text.embedding import WordEmbedding, initial_vectors
+
+ASSUMED_WORDS_KNOWN = 100_000
+"""Size of the vocabulary where the data do not say, for the estimate of memory."""
 
 
 class WordMethod(TextMethod):
@@ -31,3 +37,10 @@ class WordMethod(TextMethod):
         rng = np.random.default_rng([context.seed, 0])
         vectors = initial_vectors(train.inputs.tokens.vocabulary, folder, self.dimensions, rng)
         return WordEmbedding(vectors, self.train_embeddings, self.embedding_dropout)
+
+    @price_only
+    def parameters_mb(self, meta: Mapping[str, Any], n_labels: int) -> float:
+        """Word vectors beside what all have."""
+        words = float(meta.get("n_words") or ASSUMED_WORDS_KNOWN)
+        own = words * self.dimensions * 4 / 2**20
+        return own + super().parameters_mb(meta, n_labels)

@@ -12,19 +12,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data.split import Split
+from methods.cost import Cost, Term, price_only, words_per_document
 from methods.embedding.model import EmbeddingModel
 from methods.embedding.network import Network
 from methods.embedding.training import Batches, Settings, threads_for, train
 from methods.hooks.regulariser import DocumentRegulariser, Regulariser
-from methods.interface import (
-    Cost,
-    FitContext,
-    Method,
-    Resources,
-    Term,
-    price_only,
-    words_per_document,
-)
+from methods.interface import FitContext, Method, Resources
 from methods.linear.model import as_unit_rows
 from methods.warm_up import fit_tiny
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from methods.interface import Cost, Term, trained_label_count, words_per_document
+from methods.cost import Cost, Term, trained_label_count, words_per_document
 
 # One core's seconds per label, and per label and non-zero of X: round figures for what
 # ``python -m benchmarks.speed linear`` shows on EURLex-4K-half and EURLex-4.3K.

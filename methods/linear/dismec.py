@@ -17,8 +17,9 @@ from scipy import sparse
 
 from benchmarks.common.atomic import atomic_path
 from benchmarks.data.split import Split
+from methods.cost import Cost, price_only
 from methods.hooks.loss_weights import LabelWeights
-from methods.interface import Cost, FitContext, Method, price_only
+from methods.interface import FitContext, Method
 from methods.linear.cost import one_vs_rest_cost
 from methods.linear.model import SparseLinearModel, as_unit_rows
 from methods.linear.solver import OneVsRest, Solution

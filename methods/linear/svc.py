@@ -9,8 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.data.split import Split
+from methods.cost import Cost, price_only
 from methods.hooks.loss_weights import LabelWeights
-from methods.interface import Cost, FitContext, Method, price_only
+from methods.interface import FitContext, Method
 from methods.linear.cost import one_vs_rest_cost
 from methods.linear.model import SparseLinearModel, as_unit_rows
 from methods.warm_up import fit_tiny

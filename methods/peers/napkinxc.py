@@ -12,7 +12,8 @@ import numpy as np
 
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
-from methods.interface import Cost, FitContext, Method, Model, price_only
+from methods.cost import Cost, price_only
+from methods.interface import FitContext, Method, Model
 from methods.linear.cost import one_vs_rest_cost
 
 SEEDLESS = "napkinXC's result moves with the number of threads, whatever the seed"

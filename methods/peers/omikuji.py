@@ -12,7 +12,8 @@ import numpy as np
 from benchmarks.data.split import Inputs, Split
 from benchmarks.data.xc import write_xc
 from benchmarks.evaluation.topk import TopK
-from methods.interface import Cost, FitContext, Method, Model, price_only, trained_label_count
+from methods.cost import Cost, price_only, trained_label_count
+from methods.interface import FitContext, Method, Model
 from methods.trees.cost import halved, label_tree_cost
 
 SEEDLESS = "omikuji draws its own random numbers: a seed has no effect, runs differ"

@@ -18,7 +18,8 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.data.split import Split
-from methods.interface import Cost, FitContext, Method, Resources, price_only
+from methods.cost import Cost, price_only
+from methods.interface import FitContext, Method, Resources
 from methods.linear.cost import one_vs_rest_cost
 from methods.linear.model import SparseLinearModel, as_unit_rows
 

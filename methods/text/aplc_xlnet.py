@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.data.split import Split
+from methods.cost import price_only
 from methods.hooks.loss_weights import LabelWeights
-from methods.interface import FitContext, price_only
+from methods.interface import FitContext
 from methods.text.aplc import LabelClusters, Normalisation, even_cutoffs, normalised
 from methods.text.base import SETTINGS
 from methods.text.batches import TokenBatch

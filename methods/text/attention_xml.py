@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data.split import Split
-from methods.interface import FitContext, price_only
+from methods.cost import price_only
+from methods.interface import FitContext
 from methods.text.base import SETTINGS
 from methods.text.cost import bilstm, label_attention, tokens_read
 from methods.text.network import BiLSTMAttention, LabelAttentionNetwork, TextNetwork

@@ -23,9 +23,10 @@ from scipy import sparse
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
 from methods._kernels.random import stream
+from methods.cost import price_only
 from methods.hooks import Hooks
 from methods.hooks.loss_weights import LabelWeights
-from methods.interface import FitContext, Model, price_only
+from methods.interface import FitContext, Model
 from methods.text.attention_xml import RECIPES, AttentionXML, attention_groups
 from methods.text.base import trained_labels
 from methods.text.batches import Documents

@@ -14,7 +14,8 @@ import torch
 
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
-from methods.interface import Cost, FitContext, Method, Model, Term, price_only, trained_label_count
+from methods.cost import Cost, Term, price_only, trained_label_count
+from methods.interface import FitContext, Method, Model
 from methods.text.batches import Documents
 from methods.text.cost import FORWARD_AND_BACKWARD, MULTIPLY_ADDS_PER_S, STEP_SECONDS
 from methods.text.loss import BatchLoss, cross_entropy

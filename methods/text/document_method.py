@@ -10,7 +10,8 @@ import numpy as np
 import torch
 
 from benchmarks.data.split import Split
-from methods.interface import FitContext, price_only
+from methods.cost import price_only
+from methods.interface import FitContext
 from methods.text.base import SETTINGS
 from methods.text.cost import bilstm, tokens_read
 from methods.text.document_network import DocumentNetwork

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from benchmarks.data.split import Split
-from methods.interface import FitContext, price_only
+from methods.cost import price_only
+from methods.interface import FitContext
 from methods.text.attention_xml import attention_groups
 from methods.text.base import SETTINGS
 from methods.text.cost import encoder_width, label_attention, tokens_read

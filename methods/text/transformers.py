@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from benchmarks.data.split import Inputs, Split
+from methods.cost import price_only
 from methods.hooks.batch_mixer import EmbeddingMixer, HiddenMixer
-from methods.interface import FitContext, price_only
+from methods.interface import FitContext
 from methods.text.base import TextMethod, TextModel
 from methods.text.batches import Documents, TokenBatch
 from methods.text.cost import BASE_SIZE, ENCODERS, tokens_read, transformer

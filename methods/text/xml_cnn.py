@@ -14,7 +14,8 @@ import torch
 from torch import nn
 
 from benchmarks.data.split import Split
-from methods.interface import FitContext, price_only
+from methods.cost import price_only
+from methods.interface import FitContext
 from methods.text.base import SETTINGS
 from methods.text.batches import TokenBatch
 from methods.text.cost import tokens_read

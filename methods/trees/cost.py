@@ -6,13 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from methods.interface import (
-    Cost,
-    Term,
-    labels_per_document,
-    trained_label_count,
-    words_per_document,
-)
+from methods.cost import Cost, Term, labels_per_document, trained_label_count, words_per_document
 
 # One core's seconds: round figures before any run.
 NODE_SECONDS = 1.5e-9  # per document at a node, its words and the node's children

@@ -24,16 +24,8 @@ from scipy import sparse
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
 from methods._kernels.topk import best_of
-from methods.interface import (
-    Cost,
-    FitContext,
-    Method,
-    Model,
-    Term,
-    labels_per_document,
-    price_only,
-    words_per_document,
-)
+from methods.cost import Cost, Term, labels_per_document, price_only, words_per_document
+from methods.interface import FitContext, Method, Model
 from methods.trees._mersenne import mersenne
 from methods.trees.instance_tree import InstanceTree, grow_flat, leaves_of
 from methods.warm_up import fit_tiny

@@ -19,8 +19,9 @@ import numpy as np
 
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
+from methods.cost import Cost, price_only, trained_label_count
 from methods.hooks.loss_weights import LabelWeights
-from methods.interface import Cost, FitContext, Method, Model, price_only, trained_label_count
+from methods.interface import FitContext, Method, Model
 from methods.trees import beam, label_tree, search_index
 from methods.trees.cost import clustered, halved, label_tree_cost
 from methods.trees.label_tree import Forest, Skeleton, grow

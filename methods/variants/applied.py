@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from benchmarks.data.split import Split
-from methods.interface import Cost, Method, Resources, Variant, price_only
+from methods.cost import Cost, price_only
+from methods.interface import Method, Resources, Variant
 from methods.warm_up import fit_tiny
 
 Change = TypeVar("Change", bound=Variant)

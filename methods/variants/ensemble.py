@@ -16,7 +16,8 @@ from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
-from methods.interface import FitContext, Method, Model, Variant, price_only
+from methods.cost import price_only
+from methods.interface import FitContext, Method, Model, Variant
 from methods.variants.applied import Changed
 from methods.variants.nested_model import load_nested, save_nested
 

@@ -21,7 +21,8 @@ from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
 from methods._kernels.random import stream
 from methods._kernels.topk import reordered
-from methods.interface import FitContext, Method, Model, Variant, price_only
+from methods.cost import price_only
+from methods.interface import FitContext, Method, Model, Variant
 from methods.variants import ranknet_core as core
 from methods.variants.applied import Changed
 from methods.variants.nested_model import load_nested, save_nested

@@ -18,7 +18,8 @@ from benchmarks.evaluation.metrics import score
 from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B
 from benchmarks.evaluation.topk import TopK
 from methods._kernels.topk import reordered
-from methods.interface import FitContext, Method, Model, price_only
+from methods.cost import price_only
+from methods.interface import FitContext, Method, Model
 from methods.variants.ranknet import NetworkModel, RankNet, RerankVariant
 
 GRID: dict[str, tuple[Any, ...]] = {

@@ -20,7 +20,8 @@ from benchmarks.evaluation.losses import (
     squared_hinge_positive_slope,
     unbiased_positive,
 )
-from methods.interface import DivergedError, FitContext, Method, Variant, price_only
+from methods.cost import price_only
+from methods.interface import DivergedError, FitContext, Method, Variant
 from methods.linear.dismec import DiSMEC
 from methods.linear.model import SparseLinearModel, as_unit_rows
 from methods.variants.applied import Changed

@@ -12,8 +12,10 @@ import pandas as pd
 
 from benchmarks.records.cell import Cell
 from benchmarks.records.cells import RUN_FACTS, read_runs
-from methods.interface import Cost, Method, Term
+from methods.cost import Cost, Term
+from methods.interface import Method
 from methods.registry import (
+    VARIANTS,
     MisfitError,
     Recipe,
     UnknownNameError,
@@ -61,16 +63,13 @@ class Observed:
     """Whether this machine's own results have it."""
 
 
-def work_of(
-    recipes: Iterable[Recipe], meta: Mapping[str, Any], device: str = "cpu"
-) -> Work | None:
+def work_of(recipes: Iterable[Recipe], meta: Mapping[str, Any], device: str = "cpu") -> Work | None:
     """The work of a base and its variants on such data; None for a pair that does not fit."""
     base, *variants = recipes
     try:
         method: Method = assemble(base, variants)
     except MisfitError:
         return None
-    # An ensemble's members are cells of their own, and so are their costs.
     names = tuple(_class(recipe) for recipe in variants)
     cost = method.cost(meta)
     if cost is None:
@@ -95,8 +94,8 @@ def observed(
     """
     found, left_out = [], []
     for row in runs.to_dict("records"):
-        cell = Cell(*(row[key] for key in ("dataset", "base", "variant")), int(row["seed"]))
-        if row["status"] != "ok":
+        cell = Cell(row["dataset"], row["base"], row["variant"], int(row["seed"]))
+        if row["status"] != "ok" or _is_mean(row):
             continue
         try:
             recipes = _recipes(row, definitions)
@@ -132,6 +131,13 @@ def _recipes(row: Mapping[str, Any], definitions: Definitions) -> list[Recipe]:
         return [Recipe(part["class"], part["params"]) for part in json.loads(row["recipe"])]
     variants = variant_recipes(row["variant"], definitions["variants"])
     return [base_recipe(row["base"], definitions["bases"]).under(variants), *variants]
+
+
+def _is_mean(row: Mapping[str, Any]) -> bool:
+    """Whether it is an ensemble, whose record adds up what its members, rows of their own, took."""
+    return str(row["variant"]).partition("+")[0] == "ensemble" or VARIANTS["ensemble"] in str(
+        row.get("recipe")
+    )
 
 
 def _class(recipe: Recipe) -> str:

@@ -29,7 +29,7 @@ PROJECT = ("benchmarks", "methods", "workflow")
 WHOLE, ON_IMPORT = "*", ""
 """In place of a name: all of a module, and what it does when it is imported."""
 PRICE_MARK = "price_only"
-"""The decorator of methods that change no result, see :mod:`methods.interface`."""
+"""The decorator of methods that change no result, see :mod:`methods.cost`."""
 Use = tuple[str, str]
 """A module and a name in it."""
 
@@ -260,7 +260,7 @@ def _is_bare_string(statement: ast.stmt) -> bool:
 
 
 def _is_price(statement: ast.stmt) -> bool:
-    """Whether it is a method that estimates a cost, see :func:`methods.interface.price_only`."""
+    """Whether it is a method that estimates a cost, see :func:`methods.cost.price_only`."""
     if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
         return False
     return any(_dotted(mark)[-1:] == [PRICE_MARK] for mark in statement.decorator_list)

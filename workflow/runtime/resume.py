@@ -79,8 +79,11 @@ def _keep(handle: IO[str]) -> None:
     _held.append(handle)
 
 
-def before_execution(workflow: Any, prepare: Callable[[], None]) -> None:
-    """Have a Snakemake workflow call ``prepare`` first thing when it executes jobs for real.
+def before_execution(
+    workflow: Any, prepare: Callable[[], None], foretell: Callable[[], None]
+) -> None:
+    """Have a Snakemake workflow call ``prepare`` first thing when it executes jobs for real, and
+    ``foretell`` in a dry run.
 
     Neither of Snakemake's own places will do. While the Snakefile is read it is not known yet
     whether this is a run, a dry run or a lint; and ``onstart`` is called after stale locks and
@@ -93,6 +96,7 @@ def before_execution(workflow: Any, prepare: Callable[[], None]) -> None:
     def prepared(**settings: Any) -> Any:
         if settings["executor_plugin"].common_settings.dryrun_exec:
             workflow.dag_settings.force_incomplete = True
+            foretell()
         else:
             prepare()
         return execute(**settings)

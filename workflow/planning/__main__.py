@@ -9,17 +9,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from benchmarks.common.schema import load_yaml
 from benchmarks.data.cards import all_cards
 from workflow.planning.facts import facts_in
 from workflow.planning.laws import Laws, fit, leave_one_dataset_out, spread_of
 from workflow.planning.observed import NO_DEFINITIONS, Observed, read_observed
-from workflow.planning.plan import REFERENCE_CONFIG, RESULTS, earlier_runs
+from workflow.planning.plan import RESULTS, earlier_runs
 
 
 def main(paths: list[str]) -> int:
     """Print the error by base, and the constants fitted to all runs."""
-    cards = all_cards(load_yaml(REFERENCE_CONFIG)["define"]["datasets"])
+    cards = all_cards()
     if paths:
         read = [read_observed(path, facts_in(Path(path).parent, cards)) for path in paths]
         runs = [run for found, _ in read for run in found]

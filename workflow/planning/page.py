@@ -17,6 +17,8 @@ from workflow.planning.laws import spread_of
 from workflow.planning.plan import Plan
 
 HOURS = {
+    "cores": ".0f",
+    "gpus": ".0f",
     "core_hours": ",.1f",
     "gpu_hours": ",.1f",
     "hours": ",.1f",

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.common.schema import load_yaml
-from benchmarks.data.cards import Card
+from benchmarks.data.cards import Card, all_cards
 from benchmarks.papers.spec import Folders, load_papers
 from benchmarks.records.cell import Cell, Setup
 from workflow.config import Job
@@ -53,8 +53,8 @@ def earlier_runs(
     cards: Mapping[str, Card], define: Definitions, results: Path = RESULTS, own: bool = True
 ) -> tuple[list[Observed], list[str]]:
     """What laws are fitted to: the shipped reference and, if asked for, this folder's own runs."""
-    facts = facts_in(results, cards)
-    reference: Definitions = load_yaml(REFERENCE_CONFIG)["define"]
+    reference = load_yaml(REFERENCE_CONFIG)["define"]
+    facts = facts_in(results, {**all_cards(reference.get("datasets")), **cards})
     both = {kind: {**reference.get(kind, {}), **define[kind]} for kind in ("bases", "variants")}
     runs, left_out = read_observed(REFERENCE, facts, both)
     if own:

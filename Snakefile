@@ -27,6 +27,7 @@ include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/compare.smk"
 include: "workflow/rules/papers.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/plan.smk"
 
 
 rule all:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from benchmarks.data.split import Inputs, Split
+from methods.cost import Cost
 from methods.holdout import hold_out
 from methods.hooks import Hook, Hooks
 
@@ -43,14 +44,6 @@ class Resources:
     memory_mb: float = float("inf")
     wall_s: float = float("inf")
     device: str = "cpu"
-
-
-@dataclass(frozen=True)
-class Cost:
-    """An estimate made before anything runs."""
-
-    seconds: float
-    megabytes: float
 
 
 class Clock:
@@ -165,7 +158,7 @@ class Method(abc.ABC):
         return {self.name: {k: v for k, v in vars(self).items() if not k.startswith("_")}}
 
     def cost(self, meta: Mapping[str, Any]) -> Cost | None:
-        """Estimated seconds (one core) and megabytes; None where no law is known."""
+        """The law of seconds (one core) and megabytes on such data; None where none is known."""
         return None
 
     def dev_size(self, meta: Mapping[str, Any]) -> int:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.common.schema import InvalidDocumentError
 from benchmarks.data.cards import Card, local_files
+from benchmarks.data.prepare import DATA_FOLDER, configured_mirror
+from methods.registry import MisfitError, assemble
+from workflow.resources import needed
+
+if TYPE_CHECKING:
+    from workflow.config import Job
 
 EMPTY = 0
 SWALLOWED = "target_after_configfile"
@@ -40,3 +49,53 @@ def missing_files(datasets: Iterable[str], cards: Mapping[str, Card]) -> list[st
                 elif path.stat().st_size == EMPTY:
                     lines.append(f"{name}: {path} is empty; its cells will be skipped")
     return lines
+
+
+def missing_here(
+    jobs: Iterable[Job], cards: Mapping[str, Card], mirror: str | None = None
+) -> list[str]:
+    """What the run needs and this machine has not: a line each, with how many cells wait for it.
+
+    Nothing is fetched to find out. A file that is neither prepared nor in a mirror's folder may
+    still come from where its card says.
+    """
+    waiting: Counter[str] = Counter()
+    packages: Counter[str] = Counter()
+    for job in jobs:
+        for name in (job.cell.dataset, *needed(job)):
+            waiting[name] += 1
+        try:
+            package = assemble(job.base, job.variants).package
+        except MisfitError:
+            continue
+        if package and importlib.util.find_spec(package) is None:
+            packages[package] += 1
+    lines = []
+    for name, cells in waiting.items():
+        why = _lacking(cards[name], configured_mirror(mirror)) if name in cards else ""
+        if why:
+            lines.append(f"{name} ({cells} cells): {why}")
+    return [*lines, *(f"package {name} ({cells} cells)" for name, cells in packages.items())]
+
+
+def _lacking(card: Card, mirror: str | None) -> str:
+    """Why a dataset or resource is not here yet; empty where it is."""
+    if (DATA_FOLDER / card.name / "meta.json").exists():
+        return ""
+    if card.unavailable:
+        return card.unavailable
+    if card.encoder is not None:
+        folder = card.encoder.path()
+        return "" if folder is not None and folder.exists() else card.encoder.install
+    if card.embedding is not None or not any(source.files for source in card.sources):
+        return ""  # made from another dataset, or the user's own files: see missing_files
+    if mirror and mirror.startswith(("http://", "https://")):
+        return f"not prepared; {mirror} is asked first"
+    held = mirror and any(
+        all(Path(mirror, file.name).exists() for file in source.files) for source in card.sources
+    )
+    if held:
+        return ""
+    files = [file for source in card.sources[:1] for file in source.files]
+    origins = " or ".join(origin for file in files[:1] for origin in file.origins)
+    return f"not prepared, in no mirror; would be fetched from {origins}"

@@ -74,6 +74,8 @@ def compare(
     gives a prepared dataset's ``meta.json`` or None.
     """
     paper = load_paper(paper) if isinstance(paper, str) else paper
+    ran = cells[list(Setup._fields)].drop_duplicates().itertuples(index=False, name=None)
+    paper = paper.as_run({Setup(*key) for key in ran})
     ours = Measurements(cells, instances, runs, paper.missing, resamples)
     rows = [_value_row(paper, entry, ours, facts) for _, entry in paper.values.iterrows()]
     rows += [_claim_row(paper, claim, ours) for claim in paper.claims]
@@ -219,23 +221,24 @@ def _changes(
     paper: Paper, entry: pd.Series, ours: Measurements
 ) -> tuple[Interval | None, Measured | None]:
     """Relative change over the plain base, published and ours, where each is known."""
-    if entry["our_variant"] == PLAIN:
+    mapped = paper.values if paper.mapped is None else paper.mapped
+    own = mapped.loc[entry.name]
+    if own["our_variant"] == PLAIN:
         return None, None
     same = paper.values[
-        (paper.values["table"] == entry["table"])
-        & (paper.values["our_dataset"] == entry["our_dataset"])
-        & (paper.values["our_base"] == entry["our_base"])
-        & (paper.values["our_variant"] == PLAIN)
-        & (paper.values["our_metric"] == entry["our_metric"])
-        & (paper.values["role"] == "value")
+        (mapped["table"] == own["table"])
+        & (mapped["our_dataset"] == own["our_dataset"])
+        & (mapped["our_base"] == own["our_base"])
+        & (mapped["our_variant"] == PLAIN)
+        & (mapped["our_metric"] == own["our_metric"])
+        & (mapped["role"] == "value")
     ]
     if len(same) != 1:
         return None, None
     before = Interval(same["low"].iloc[0], same["high"].iloc[0])
     published = relative_change(Interval(entry["low"], entry["high"]), before)
-    setup = _setup(entry)
-    base = setup._replace(variant=PLAIN)
     try:
+        base, setup = _setup(same.iloc[0]), _setup(entry)
         change = ours.change(base, setup, entry["our_metric"], entry["convention"], relative=True)
     except MissingError:
         return published, None

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from benchmarks.common.schema import InvalidDocumentError, load_yaml, validate
 from benchmarks.evaluation.conventions import get_convention
 from benchmarks.papers.printed import printed
 from benchmarks.papers.verdicts import NOT_APPLICABLE, NOT_RUN
-from benchmarks.records.cell import PLAIN
+from benchmarks.records.cell import PLAIN, Setup
 
 FOLDER = Path(__file__).parent
 SPEC = "paper.yaml"
@@ -57,6 +57,27 @@ class Paper:
     values: pd.DataFrame
     claims: Sequence[Mapping[str, Any]]
     spec: Mapping[str, Any]
+    mapped: pd.DataFrame | None = None
+    """``values`` before :meth:`as_run`."""
+
+    def as_run(self, ran: Collection[Setup]) -> Paper:
+        """This paper, its values mapped to the recipes of it that a run has cells of.
+
+        A recipe (``recipes`` of paper.yaml) is a base or variant under a name of its own, with the
+        settings that the paper states. Where a run has it, it is what stands for the paper's row.
+        """
+        columns = [f"our_{field}" for field in Setup._fields]
+        values = self.values.copy()
+        for key, rows in values.groupby([*columns, "table"], sort=False):
+            own = dict(zip([*Setup._fields, "table"], key, strict=True))
+            changed = dict(own)
+            for recipe in self.spec["recipes"]:
+                if all(own[field] in names for field, names in recipe["where"].items()):
+                    changed |= recipe["set"]
+            setup = Setup(*(changed[field] for field in Setup._fields))
+            if setup in ran:
+                values.loc[rows.index, columns] = list(setup)
+        return replace(self, values=values, mapped=self.values)
 
     @cached_property
     def _row_at(self) -> dict[tuple[str, ...], int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +33,30 @@ CELL_COLUMNS = [
 COMPLETE_LABELS = "complete-labels"
 PS_ESTIMATE = "ps-estimate"
 
+RUN_FACTS = (
+    "n_train",
+    "n_test",
+    "n_features",
+    "n_labels",
+    "labels_in_train",
+    "features_per_train_document",
+    "labels_per_document",
+    "tokens_per_document",
+    "n_words",
+)
+"""Of a run's data: what its cost depends on, so that ``runs.csv`` is enough to fit a law to."""
+
 UNSCORED = "evaluation"
 """The column of a cell's ``metrics.csv`` that says why its predictions could not be scored."""
 
 
-def collect(folders: Iterable[str | Path]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def collect(
+    folders: Iterable[str | Path], facts: Callable[[str], Mapping[str, Any]] = lambda dataset: {}
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """``cells`` (a row per measured value, or one row for a cell without any) and ``runs``.
 
     ``cells`` holds nothing that differs between two runs of the same code on the same data:
-    times, memory and machines are in ``runs``.
+    times, memory and machines are in ``runs``, with what ``facts`` says of the datasets' sizes.
     """
     measured, records = [], []
     for folder in map(Path, folders):
@@ -53,7 +69,9 @@ def collect(folders: Iterable[str | Path]) -> tuple[pd.DataFrame, pd.DataFrame]:
         for position, column in enumerate([*KEY, "status", "reason"]):
             metrics.insert(position, column, record[column])
         measured.append(metrics.reindex(columns=CELL_COLUMNS))
-        records.append(_flat(record))
+        meta = facts(record["dataset"])
+        sizes = {name: meta[name] for name in RUN_FACTS if meta.get(name) is not None}
+        records.append({**_flat(record), **sizes})
     if not measured:
         return pd.DataFrame(columns=CELL_COLUMNS), pd.DataFrame(columns=KEY)
     cells = pd.concat(measured, ignore_index=True)
@@ -117,4 +135,5 @@ def _flat(record: dict[str, Any]) -> dict[str, Any]:
         **{name: values[-1] for name, values in record.get("history", {}).items() if values},
         "cpu": record["node"]["cpu"],
         "notes": "; ".join(record.get("notes", [])),
+        "recipe": json.dumps(record["recipe"], sort_keys=True) if "recipe" in record else None,
     }

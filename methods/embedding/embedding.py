@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data.split import Split
+from methods.cost import Cost, Term, price_only, words_per_document
 from methods.embedding.model import EmbeddingModel
 from methods.embedding.network import Network
 from methods.embedding.training import Batches, Settings, threads_for, train
 from methods.hooks.regulariser import DocumentRegulariser, Regulariser
-from methods.interface import Cost, FitContext, Method, Resources
+from methods.interface import FitContext, Method, Resources
 from methods.linear.model import as_unit_rows
 from methods.warm_up import fit_tiny
 
@@ -159,19 +160,25 @@ class Embedding(Method):
             self.decay,
         )
 
+    @price_only
     def cost(self, meta: Mapping[str, Any]) -> Cost | None:
-        """Multiply-adds of the layers; 200 words per document where the data do not say."""
+        """Multiply-adds of the layers."""
         if not meta.get("n_features"):
             return None
         n, features, labels = meta["n_train"], meta["n_features"], meta["n_labels"]
-        words = float(meta.get("features_per_train_document", 200.0))
+        words = words_per_document(meta)
         scored = min(self.negatives or labels, labels) + 1
         inner = self.hidden or self.dim
         # Forward and backward; of the scores, mining differentiates next to none.
         passes = 1 if self.loss == "margin" and self.mined else 3
         work = 2 * words * inner + self.dim * (passes * scored + 3 * self.hidden)
+        once = words * inner + self.dim * (labels + self.hidden)
+        terms = {
+            "multiply-add": Term(self.epochs * n * work, 1 / MULTIPLY_ADDS_PER_S),
+            "score": Term(meta.get("n_test", 0) * once, 1 / MULTIPLY_ADDS_PER_S),
+        }
         megabytes = 4 * (features * inner + 3 * labels * self.dim) / 2**20 + n * words * 16 / 2**20
-        return Cost(self.epochs * n * work / MULTIPLY_ADDS_PER_S, megabytes + 400)
+        return Cost(terms, megabytes + 400)
 
 
 def _precision(model: EmbeddingModel, X: Any, labels: Any) -> float:

@@ -17,16 +17,14 @@ from scipy import sparse
 
 from benchmarks.common.atomic import atomic_path
 from benchmarks.data.split import Split
+from methods.cost import Cost, price_only
 from methods.hooks.loss_weights import LabelWeights
-from methods.interface import Cost, FitContext, Method
+from methods.interface import FitContext, Method
+from methods.linear.cost import one_vs_rest_cost
 from methods.linear.model import SparseLinearModel, as_unit_rows
 from methods.linear.solver import OneVsRest, Solution
 from methods.warm_up import fit_tiny
 
-# One core's seconds per label, and per label and non-zero of X: a round figure for what
-# ``python -m benchmarks.speed linear`` shows on EURLex-4K-half and EURLex-4.3K.
-LABEL_SECONDS = 3e-4
-NONZERO_SECONDS = 4e-9
 LABELS_AT_ONCE = 1024  # trained between two writes of a checkpoint
 
 
@@ -115,15 +113,10 @@ class DiSMEC(Method):
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()[:16]
 
+    @price_only
     def cost(self, meta: Mapping[str, Any]) -> Cost | None:
-        """Linear in labels and non-zeros; 200 words per document where the data do not say."""
-        if not meta.get("n_features"):
-            return None
-        n, features, labels = meta["n_train"], meta["n_features"], meta["n_labels"]
-        nonzeros = n * float(meta.get("features_per_train_document", 200.0))
-        seconds = labels * (LABEL_SECONDS + NONZERO_SECONDS * nonzeros)
-        model_mb = labels * min(features, 5000) * 8 / 2**20
-        return Cost(seconds, nonzeros * 16 / 2**20 + self.memory_mb + 2 * model_mb)
+        """Linear in labels and in labels times non-zeros."""
+        return one_vs_rest_cost(meta, self.memory_mb)
 
 
 def _resume(problem: OneVsRest, labels: np.ndarray, path: Path | None) -> Solution:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
 from benchmarks.data.split import Split
+from methods.cost import Cost, price_only
 from methods.hooks.loss_weights import LabelWeights
 from methods.interface import FitContext, Method
+from methods.linear.cost import one_vs_rest_cost
 from methods.linear.model import SparseLinearModel, as_unit_rows
 from methods.warm_up import fit_tiny
+
+SLOWER_THAN_OURS = 20.0
+"""A round figure of ``python -m benchmarks.speed linear``."""
 
 
 class LinearSVC(Method):
@@ -70,3 +78,11 @@ class LinearSVC(Method):
             class_weight={0: factors[0], 1: factors[1]},
         ).fit(X, target)
         return np.append(solver.coef_[0], solver.intercept_[0])
+
+    @price_only
+    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
+        """As one-vs-rest by our solver, but each label alone; all weights are dense at first."""
+        if not meta.get("n_features"):
+            return None
+        dense_mb = meta["n_labels"] * (meta["n_features"] + 1) * 4 / 2**20
+        return one_vs_rest_cost(meta, 2 * dense_mb, slower=SLOWER_THAN_OURS)

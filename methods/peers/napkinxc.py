@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,14 @@ import numpy as np
 
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
+from methods.cost import Cost, price_only
 from methods.interface import FitContext, Method, Model
+from methods.linear.cost import one_vs_rest_cost
 
 SEEDLESS = "napkinXC's result moves with the number of threads, whatever the seed"
+
+# A round figure of `python -m benchmarks.speed linear`.
+SLOWER_THAN_OURS = 3.0
 
 
 class NapkinXCModel(Model):
@@ -65,6 +71,11 @@ class NapkinXC(Method):
         self.C = C
         self.eps = eps
         self.prune = prune
+
+    @price_only
+    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
+        """As one-vs-rest by our solver, slower by a round factor."""
+        return one_vs_rest_cost(meta, 500.0, slower=SLOWER_THAN_OURS)
 
     def fit_in(self, train: Split, context: FitContext) -> NapkinXCModel:
         from napkinxc.models import BR

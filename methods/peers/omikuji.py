@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,12 @@ import numpy as np
 from benchmarks.data.split import Inputs, Split
 from benchmarks.data.xc import write_xc
 from benchmarks.evaluation.topk import TopK
+from methods.cost import Cost, price_only, trained_label_count
 from methods.interface import FitContext, Method, Model
+from methods.trees.cost import halved, label_tree_cost
 
 SEEDLESS = "omikuji draws its own random numbers: a seed has no effect, runs differ"
+MAX_LEAF = 100  # labels of a leaf by omikuji's default
 
 
 class OmikujiModel(Model):
@@ -100,6 +104,12 @@ class Omikuji(Method):
         model = omikuji.Model.train_on_data(str(path), options, threads)
         model.init_prediction_thread_pool(threads)
         return OmikujiModel(model, self.beam, [SEEDLESS])
+
+    @price_only
+    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
+        """As Parabel's trees."""
+        levels = halved(trained_label_count(meta), MAX_LEAF)
+        return label_tree_cost(meta, levels, self.n_trees, self.beam)
 
 
 def write_documents(path: Path, train: Split) -> int:

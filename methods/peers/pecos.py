@@ -18,7 +18,9 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.data.split import Split
+from methods.cost import Cost, price_only
 from methods.interface import FitContext, Method, Resources
+from methods.linear.cost import one_vs_rest_cost
 from methods.linear.model import SparseLinearModel, as_unit_rows
 
 REQUIREMENTS = ("libpecos==1.2.8", "numpy<2", "scipy<1.14")
@@ -81,6 +83,10 @@ def train_weights(
     return W, float(done.stdout.split()[-1])
 
 
+# A round figure of `python -m benchmarks.speed linear`.
+SLOWER_THAN_OURS = 4.0
+
+
 class Pecos(Method):
     """PECOS's dual squared hinge without a tree, on unit rows."""
 
@@ -96,6 +102,11 @@ class Pecos(Method):
         if not (environment_folder() / "ready").exists():
             return f"{self.name} needs its environment: python -m methods.peers.pecos"
         return super().skip(meta, resources)
+
+    @price_only
+    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
+        """As one-vs-rest by our solver, slower by a round factor."""
+        return one_vs_rest_cost(meta, 500.0, slower=SLOWER_THAN_OURS)
 
     def fit_in(self, train: Split, context: FitContext) -> SparseLinearModel:
         assert train.inputs.bow is not None

@@ -10,11 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.data.split import Split
+from methods.cost import price_only
 from methods.hooks.loss_weights import LabelWeights
 from methods.interface import FitContext
 from methods.text.aplc import LabelClusters, Normalisation, even_cutoffs, normalised
 from methods.text.base import LOOP, Settings
 from methods.text.batches import TokenBatch
+from methods.text.cost import encoder_width
 from methods.text.dropout import Dropout
 from methods.text.network import After, TextNetwork
 from methods.text.optimiser import Group
@@ -186,6 +188,12 @@ class ClusterTransformer(TransformerMethod):
         rest = list(network.clusters.parameters())
         parts = [(rest, 1.0), (summary, self.summary_rate)]
         return with_encoder_rate(network, parts, self.encoder_rate)
+
+    @price_only
+    def head_work(self, meta: Mapping[str, Any], labels: float) -> float:
+        """The summary, and a row per label; those of tail clusters are shorter."""
+        width = encoder_width(self.encoder)
+        return width * (width + labels)
 
 
 class APLCXLNet(ClusterTransformer):

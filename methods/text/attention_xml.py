@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from benchmarks.data.split import Split
+from methods.cost import price_only
 from methods.interface import FitContext
 from methods.text.base import SETTINGS, Settings
+from methods.text.cost import bilstm, label_attention, tokens_read
 from methods.text.network import BiLSTMAttention, LabelAttentionNetwork, TextNetwork
 from methods.text.optimiser import Group
 from methods.text.words import WordMethod
@@ -84,6 +87,13 @@ class AttentionXML(WordMethod):
         """Attention vectors have a rate of their own: each is trained by one label alone."""
         assert isinstance(network, LabelAttentionNetwork)
         return attention_groups(network, self.label_rate)
+
+    @price_only
+    def work(self, meta: Mapping[str, Any], labels: float) -> float:
+        """The BiLSTM, then attention of each label."""
+        tokens = tokens_read(meta, self.max_length)
+        encoded = bilstm(tokens, self.dimensions, self.hidden)
+        return encoded + label_attention(tokens, labels, 2 * self.hidden, self.head)
 
 
 def attention_groups(network: LabelAttentionNetwork, label_rate: float) -> list[Group]:

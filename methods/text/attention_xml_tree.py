@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,6 +23,7 @@ from scipy import sparse
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
 from methods._kernels.random import stream
+from methods.cost import price_only
 from methods.hooks import Hooks
 from methods.hooks.loss_weights import LabelWeights
 from methods.interface import FitContext, Model
@@ -76,6 +78,13 @@ class AttentionXMLTree(AttentionXML):
             "level_swa_from": 4,
         },
     }
+
+    @price_only
+    def stages(self, n_labels: int) -> list[tuple[int, float]]:
+        """Groups first; on each further level the members of the best groups alone."""
+        sizes = [min(2.0**depth, n_labels) for depth in self.depths] + [float(n_labels)]
+        below = [min(self.top * size / above, size) for above, size in pairwise(sizes)]
+        return [(self.epochs, sizes[0]), *((self.level_epochs, size) for size in below)]
 
     def fit_in(self, train: Split, context: FitContext) -> AttentionXMLTreeModel:
         labels = trained_labels(train, context.dev)

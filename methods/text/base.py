@@ -15,8 +15,10 @@ import torch
 
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
+from methods.cost import Cost, Term, price_only, trained_label_count
 from methods.interface import FitContext, Method, Model
 from methods.text.batches import Documents
+from methods.text.cost import FORWARD_AND_BACKWARD, MULTIPLY_ADDS_PER_S, STEP_SECONDS
 from methods.text.loss import BatchLoss, cross_entropy
 from methods.text.network import TextNetwork
 from methods.text.optimiser import Group
@@ -163,6 +165,48 @@ class TextMethod(Method):
             notes=history.notes,
             history=history,
         )
+
+    @price_only
+    def stages(self, n_labels: int) -> list[tuple[int, float]]:
+        """The epochs of each stage of training, and the labels scored per document in it."""
+        return [(self.epochs, min(self.negatives or n_labels, n_labels))]
+
+    @price_only
+    def work(self, meta: Mapping[str, Any], labels: float) -> float:
+        """Multiply-adds of a document's forward pass with so many labels, without those of
+        :meth:`work_once`."""
+        raise NotImplementedError(f"{self.name} has no law of cost")
+
+    @price_only
+    def work_once(self, meta: Mapping[str, Any]) -> float:
+        """Multiply-adds of a document that training spends once, not in every epoch."""
+        return 0.0
+
+    @price_only
+    def parameters_mb(self, meta: Mapping[str, Any], n_labels: int) -> float:
+        """Megabytes of the trained weights; the optimiser and the averages take as much each."""
+        return n_labels * 512 * 4 / 2**20
+
+    @price_only
+    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
+        """All epochs, which stopping early may shorten, dev evaluations, one look at the test."""
+        n_labels = trained_label_count(meta)
+        dev = self.dev_size(meta)
+        n = int(meta["n_train"]) - dev
+        once = self.work_once(meta)
+        products, steps, score = (n + dev) * once, 0.0, once
+        for epochs, labels in self.stages(n_labels):
+            own = self.work(meta, labels)
+            steps += epochs * n / self.batch_size
+            evaluated = dev * epochs * n / self.batch_size / max(1, self.evaluate_every)
+            products += (FORWARD_AND_BACKWARD * epochs * n + evaluated) * own
+            score += self.work(meta, labels)
+        terms = {
+            "multiply-add": Term(products, 1 / MULTIPLY_ADDS_PER_S),
+            "step": Term(steps, STEP_SECONDS),
+            "score": Term(meta.get("n_test", 0) * score, 1 / MULTIPLY_ADDS_PER_S),
+        }
+        return Cost(terms, 800 + 4 * self.parameters_mb(meta, n_labels))
 
     def fit_in(self, train: Split, context: FitContext) -> Model:
         labels = trained_labels(train, context.dev)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import torch
 
 from benchmarks.data.split import Split
+from methods.cost import price_only
 from methods.interface import FitContext
 from methods.text.base import SETTINGS, Settings
+from methods.text.cost import bilstm, tokens_read
 from methods.text.document_network import DocumentNetwork
 from methods.text.network import TextNetwork
 from methods.text.training import Examples, History, Loss, Schedule, Trainer
@@ -128,6 +133,13 @@ class DocumentMethod(WordMethod):
         """:meth:`build`, its random weights fixed by the seed of the fit."""
         torch.manual_seed(context.seed)
         return self.build(train, labels, context)
+
+    @price_only
+    def work(self, meta: Mapping[str, Any], labels: float) -> float:
+        """The extractor and a row per label."""
+        tokens = tokens_read(meta, self.max_length)
+        encoded = bilstm(tokens, self.dimensions, self.hidden)
+        return encoded + self.size * (2 * self.hidden + labels)
 
 
 class Joint(DocumentMethod):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from benchmarks.data.split import Split
+from methods.cost import price_only
 from methods.interface import FitContext
 from methods.text.attention_xml import attention_groups
 from methods.text.base import SETTINGS, Settings
+from methods.text.cost import encoder_width, label_attention, tokens_read
 from methods.text.dropout import Dropout
 from methods.text.network import LabelAttentionNetwork, TextNetwork
 from methods.text.optimiser import Group
@@ -112,6 +114,12 @@ class LabelAttentionTransformer(TransformerMethod):
         return with_encoder_rate(
             network, attention_groups(network, self.label_rate), self.encoder_rate
         )
+
+    @price_only
+    def head_work(self, meta: Mapping[str, Any], labels: float) -> float:
+        """Attention of each label, and the shared head."""
+        tokens = tokens_read(meta, self.max_length)
+        return label_attention(tokens, labels, encoder_width(self.encoder), self.head)
 
 
 class LaRoBERTa(LabelAttentionTransformer):

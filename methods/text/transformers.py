@@ -15,10 +15,12 @@ import torch
 from torch import Tensor
 
 from benchmarks.data.split import Inputs, Split
+from methods.cost import price_only
 from methods.hooks.batch_mixer import EmbeddingMixer, HiddenMixer
 from methods.interface import FitContext
 from methods.text.base import TextMethod, TextModel
 from methods.text.batches import Documents, TokenBatch
+from methods.text.cost import BASE_SIZE, ENCODERS, tokens_read, transformer
 from methods.text.dropout import Dropout
 from methods.text.encoded import encoded
 from methods.text.network import After, TextNetwork
@@ -124,6 +126,34 @@ class TransformerMethod(TextMethod):
             history=history,
             tokeniser=Tokeniser(encoder_files(context.resources[self.encoder])),
         )
+
+    @price_only
+    def encoder_work(self, meta: Mapping[str, Any]) -> float:
+        """Multiply-adds of the encoder on a document."""
+        return transformer(tokens_read(meta, self.max_length), self.encoder, self.layers)
+
+    @price_only
+    def head_work(self, meta: Mapping[str, Any], labels: float) -> float:
+        """Multiply-adds behind the encoder."""
+        raise NotImplementedError(f"{self.name} has no law of cost")
+
+    @price_only
+    def work(self, meta: Mapping[str, Any], labels: float) -> float:
+        """A frozen encoder runs once, a trained one in every epoch."""
+        encoder = self.encoder_work(meta) if self.trainable else 0.0
+        return encoder + self.head_work(meta, labels)
+
+    @price_only
+    def work_once(self, meta: Mapping[str, Any]) -> float:
+        """The frozen encoder."""
+        return 0.0 if self.trainable else self.encoder_work(meta)
+
+    @price_only
+    def parameters_mb(self, meta: Mapping[str, Any], n_labels: int) -> float:
+        """The encoder beside what all have."""
+        width, depth = ENCODERS.get(self.encoder, BASE_SIZE)
+        encoder = (12 * depth * width**2 + 30_000 * width) * 4 / 2**20
+        return encoder + super().parameters_mb(meta, n_labels)
 
     def _encodes_once(self, context: FitContext) -> bool:
         """Whether hidden states are the same in every epoch."""

@@ -7,15 +7,18 @@ filters over 2, 4 and 8 words with stride 2, 32 of each, 512 hidden units.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
 from benchmarks.data.split import Split
+from methods.cost import price_only
 from methods.interface import FitContext
 from methods.text.base import SETTINGS, Settings
 from methods.text.batches import TokenBatch
+from methods.text.cost import tokens_read
 from methods.text.dropout import Dropout
 from methods.text.embedding import WordEmbedding
 from methods.text.network import After, TextNetwork, log_odds
@@ -187,3 +190,11 @@ class XMLCNN(WordMethod):
         if self.start_at_frequencies:
             network.start_at(train.label_counts()[labels] / len(train))
         return network
+
+    @price_only
+    def work(self, meta: Mapping[str, Any], labels: float) -> float:
+        """Filters, the bottleneck, a row per label."""
+        places = tokens_read(meta, self.max_length) / self.stride
+        convolved = places * sum(self.windows) * self.dimensions * self.filters
+        pooled = len(self.windows) * self.filters * self.pooled
+        return convolved + self.bottleneck * (pooled + labels)

@@ -10,9 +10,11 @@ distances between them.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
@@ -22,12 +24,17 @@ from scipy import sparse
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
 from methods._kernels.topk import best_of
+from methods.cost import Cost, Term, labels_per_document, price_only, words_per_document
 from methods.interface import FitContext, Method, Model
 from methods.trees._mersenne import mersenne
 from methods.trees.instance_tree import InstanceTree, grow_flat, leaves_of
 from methods.warm_up import fit_tiny
 
 CHUNK = 1024
+# One core's seconds: round figures before any run.
+SPLIT_SECONDS = 1e-7  # per tree, level, document and its words and labels
+FALL_SECONDS = 1e-8  # per tree, level, test document and its words
+RERANK_SECONDS = 1e-7  # per test document and label of the shortlist
 
 
 class InstanceTreesModel(Model):
@@ -230,6 +237,20 @@ class FastXML(Method):
                 context.progress(len(trees), self.n_trees, "trees")
         return trees
 
+    @price_only
+    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
+        """Every level of every tree looks at all documents once."""
+        if not meta.get("n_features"):
+            return None
+        n, words, own = meta["n_train"], words_per_document(meta), labels_per_document(meta)
+        depth = max(1.0, math.log2(max(2.0, n / max(self.max_leaf, 1))))
+        terms = {
+            "split": Term(self.n_trees * depth * n * (words + own), SPLIT_SECONDS),
+            "fall": Term(self.n_trees * depth * meta.get("n_test", 0) * words, FALL_SECONDS),
+        }
+        leaves = self.n_trees * n * min(own, self.labels_per_leaf) * 8
+        return Cost(terms, 200 + (16 * n * words + leaves) / 2**20)
+
 
 class PfastreXML(FastXML):
     """FastXML with propensity-scored gains and a re-ranker for the tail (Jain et al.)."""
@@ -267,6 +288,15 @@ class PfastreXML(FastXML):
             self.alpha,
             self.shortlist,
         )
+
+    @price_only
+    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
+        """FastXML's, and the re-ranking."""
+        cost = super().cost(meta)
+        if cost is None:
+            return None
+        shortlist = Term(meta.get("n_test", 0) * self.shortlist, RERANK_SECONDS)
+        return Cost({**cost.terms, "rerank": shortlist}, cost.megabytes)
 
 
 def scales_with_bias(X: sparse.csr_matrix, bias: float) -> np.ndarray:

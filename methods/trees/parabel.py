@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import abc
 import json
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
+from methods.cost import Cost, price_only, trained_label_count
 from methods.hooks.loss_weights import LabelWeights
 from methods.interface import FitContext, Method, Model
 from methods.trees import beam, label_tree, search_index
+from methods.trees.cost import clustered, halved, label_tree_cost
 from methods.trees.label_tree import Forest, Skeleton, grow
 from methods.trees.node_solver import SolverSettings
 from methods.trees.partition import balanced_halves, k_means, label_centroids, row_scales
@@ -131,6 +134,12 @@ class Parabel(LabelTrees):
     max_leaf: int = 100
     _node_size = "max_leaf"
 
+    @price_only
+    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
+        """By the halves of the tree."""
+        levels = halved(trained_label_count(meta), self.max_leaf)
+        return label_tree_cost(meta, levels, self.n_trees, self.beam)
+
     def _splitter(self, centroids, n_labels: int):  # type: ignore[no-untyped-def]
         def split(labels: np.ndarray, depth: int, state: np.ndarray) -> np.ndarray | None:
             if len(labels) <= max(self.max_leaf, 1):
@@ -161,6 +170,12 @@ class Bonsai(LabelTrees):
     _node_size = "n_children"
     depth: int = 2
     discount: float = 0.98
+
+    @price_only
+    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
+        """By the clusterings of the tree."""
+        levels = clustered(trained_label_count(meta), self.n_children, self.depth)
+        return label_tree_cost(meta, levels, self.n_trees, self.beam)
 
     def _discount(self) -> float:
         return self.discount

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from benchmarks.data.split import Split
-from methods.interface import Cost, Method, Resources, Variant
+from methods.cost import Cost, price_only
+from methods.interface import Method, Resources, Variant
 from methods.warm_up import fit_tiny
 
 Change = TypeVar("Change", bound=Variant)
@@ -42,16 +44,16 @@ class Changed(Method, Generic[Change]):
         """The hyper-parameters of the base and of each variant, by owner."""
         return {**self._base.params(), self._change.name: dict(vars(self._change))}
 
+    @price_only
     def fits_of_base(self) -> float:
         """How many times the base is fitted, for the estimate of the cost."""
         return 1
 
+    @price_only
     def cost(self, meta: Mapping[str, Any]) -> Cost | None:
         """The cost of a fit of the base, times the number of such fits."""
         cost = self._base.cost(meta)
-        if cost is None:
-            return None
-        return Cost(cost.seconds * self.fits_of_base(), cost.megabytes)
+        return None if cost is None else replace(cost, fits=cost.fits * self.fits_of_base())
 
     def warm_up(self, train: Split) -> None:
         """Compile for the base alone, then for what the variant makes of it."""

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
+from methods.cost import price_only
 from methods.interface import FitContext, Method, Model, Variant
 from methods.variants.applied import Changed
 from methods.variants.nested_model import load_nested, save_nested
@@ -89,6 +90,7 @@ class Ensemble(Variant):
 class Ensembled(Changed[Ensemble]):
     """A base that is fitted once for each member."""
 
+    @price_only
     def fits_of_base(self) -> float:
         """One for each member."""
         return self._change.members

@@ -21,6 +21,7 @@ from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
 from methods._kernels.random import stream
 from methods._kernels.topk import reordered
+from methods.cost import price_only
 from methods.interface import FitContext, Method, Model, Variant
 from methods.variants import ranknet_core as core
 from methods.variants.applied import Changed
@@ -195,6 +196,7 @@ class RerankVariant(Variant):
     def fit(self, base: Method, train: Split, context: FitContext) -> Model:
         """Fit the base and what goes on top."""
 
+    @price_only
     def fits_of_base(self) -> float:
         """How many fits of the base on all documents the whole costs."""
         return 1.0
@@ -276,6 +278,7 @@ class RankNet(RerankVariant):
         if n_folds < 2:
             raise ValueError(f"n_folds must be at least 2, not {n_folds}")
 
+    @price_only
     def fits_of_base(self) -> float:
         """One on all documents, and n_folds on all but a fold."""
         return 1.0 + (self.n_folds - 1 if self.scores == "held-out" else 0)
@@ -375,6 +378,7 @@ class RankNet(RerankVariant):
 class Reranked(Changed[RerankVariant]):
     """A base with a re-ranker on top."""
 
+    @price_only
     def fits_of_base(self) -> float:
         """Once for the scores it trains on, in each fold, and once for the model."""
         return self._change.fits_of_base()

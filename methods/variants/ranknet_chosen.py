@@ -18,6 +18,7 @@ from benchmarks.evaluation.metrics import score
 from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B
 from benchmarks.evaluation.topk import TopK
 from methods._kernels.topk import reordered
+from methods.cost import price_only
 from methods.interface import FitContext, Method, Model
 from methods.variants.ranknet import NetworkModel, RankNet, RerankVariant
 
@@ -62,6 +63,7 @@ class RankNetChosen(RerankVariant):
     def _ranknet(self, **setting: Any) -> RankNet:
         return RankNet(candidates=self.candidates, n_folds=self.n_folds, link=self.link, **setting)
 
+    @price_only
     def fits_of_base(self) -> float:
         """Those of RankNet: the grid needs none of its own."""
         return self._ranknet().fits_of_base()

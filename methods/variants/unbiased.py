@@ -20,6 +20,7 @@ from benchmarks.evaluation.losses import (
     squared_hinge_positive_slope,
     unbiased_positive,
 )
+from methods.cost import price_only
 from methods.interface import DivergedError, FitContext, Method, Variant
 from methods.linear.dismec import DiSMEC
 from methods.linear.model import SparseLinearModel, as_unit_rows
@@ -59,6 +60,7 @@ class UnbiasedDiSMEC(Changed[Unbiased]):
         self.accepts = frozenset()  # type: ignore[misc]  # eq. 4 holds its own weights
         self.shardable = True  # type: ignore[misc]
 
+    @price_only
     def fits_of_base(self) -> float:
         """Each step costs two products with X, about a tenth of DiSMEC's fit."""
         return 1 + self._change.steps / 10

@@ -16,7 +16,8 @@ from benchmarks.data import load
 from benchmarks.data.synthetic import NAMES
 from benchmarks.evaluation.metrics import score
 from methods.controls import Oracle
-from methods.interface import Cost, DivergedError, Method, Resources, Variant
+from methods.cost import Cost
+from methods.interface import DivergedError, Method, Resources, Variant
 from methods.registry import (
     ALIASES,
     BASES,
@@ -172,7 +173,15 @@ def test_a_base_says_what_it_is(base):
     assert method.variant == PLAIN
     train, _ = dataset_for(method)
     cost = method.cost(train.meta)
-    assert cost is None or (isinstance(cost, Cost) and cost.seconds > 0 and cost.megabytes > 0)
+    if base in ("oracle", "popularity", "random"):
+        return  # they look at no document
+    assert isinstance(cost, Cost)
+    assert cost.seconds > 0
+    assert cost.megabytes > 0
+    large = {name: 10 * train.meta[name] for name in ("n_train", "n_test", "n_labels")}
+    more = method.cost({**train.meta, **large, "labels_in_train": large["n_labels"]})
+    assert more.terms.keys() == cost.terms.keys()
+    assert more.seconds > 5 * cost.seconds
 
 
 @pytest.mark.parametrize("base", [b for b in BASES if b not in ("oracle", "popularity", "random")])

@@ -31,8 +31,8 @@ from benchmarks.render.report import drawing, fragment, has_rows, truth_section
 from benchmarks.render.views import answer, cost, passport, quality, tail
 from benchmarks.render.views.numbers import data
 from methods.controls import Oracle, Popularity, Random
-from methods.registry import Recipe
-from workflow.remaining import planned_seconds
+from workflow.planning.actual import planned_seconds
+from workflow.planning.laws import spread_of
 from workflow.report.commands import command_of, commands_for
 from workflow.runtime import provenance
 
@@ -86,15 +86,9 @@ class Run:
 
     @cached_property
     def planned(self) -> dict[Cell, float]:
-        """Seconds that a method's law of cost gives a cell, where it has one."""
+        """CPU seconds that a cell was expected to take, compiling apart."""
         metas = {name: read_meta(self.folder / "data" / name) for name in self.datasets}
-        found = {}
-        for cell, record in self.records.items():
-            if "unavailable" not in metas[cell.dataset]:
-                seconds = _planned(record, metas[cell.dataset])
-                if seconds is not None:
-                    found[cell] = seconds
-        return found
+        return planned_seconds(self.records, metas, self.folder / "plan.csv")
 
     def id_of(self, setup: Setup) -> str:
         """The setup's name in the page's data and anchors."""
@@ -123,6 +117,7 @@ def render(run: Run) -> str:
     views = papers.get("views", [])
     rows = answer.method_rows(summary, ids, DEFAULT, printed_at(views), CONTROLS)
     ks = answer.cutoffs(summary)
+    costs = cost.cost_rows(summary, run.results.runs, run.planned, ids)
     return render_page(
         "report",
         run=run,
@@ -139,7 +134,8 @@ def render(run: Run) -> str:
         tail_metric=f"P@{ks[-1]}" if ks else "P@5",
         tail_tables=tail.TABLES,
         truth=truth,
-        costs=cost.cost_rows(summary, run.results.runs, run.planned, ids),
+        costs=costs,
+        plan_error=_plan_error(costs),
         checks=quality.checks(summary, run.results.runs, ids, CONTROLS),
         data_section=_data_section(run),
         conventions=_conventions(summary),
@@ -256,9 +252,16 @@ def _conventions(summary: Summary) -> list[tuple[str, str]]:
     return [(name, CONVENTIONS[name].source) for name in CONVENTIONS if name in seen]
 
 
-def _planned(record: Mapping[str, Any], meta: Mapping[str, Any]) -> float | None:
-    base, *variants = (Recipe(part["class"], part["params"]) for part in record["recipe"])
-    return planned_seconds(base, variants, meta)
+def _plan_error(costs: Sequence[Mapping[str, Any]]) -> str:
+    """How far the plan was off, over the rows of the table; empty where there was none."""
+    ratios = [row["numbers"]["ratio"] for row in costs if row["numbers"]["ratio"]]
+    if not ratios:
+        return ""
+    median, most, _ = spread_of(max(ratio, 1 / ratio) for ratio in ratios)
+    return (
+        f"Planned against actual: the median of {len(ratios)} methods is off by a factor of "
+        f"{median:.2f}, nine in ten by {most:.2f} or less."
+    )
 
 
 def _facts() -> dict[str, str]:

@@ -21,7 +21,7 @@ from benchmarks.records.cell import Cell
 from benchmarks.render.page import template_digest
 from workflow.config import check, check_pairs, plan, swept
 from workflow.console import attach, closing_words, hush
-from workflow.preflight import check_targets, missing_files
+from workflow.preflight import check_targets, missing_files, missing_here
 from workflow.remaining import law_of
 from workflow.resources import announce, needed
 from workflow.runtime.cluster import continue_submitted, kept_outputs
@@ -73,11 +73,16 @@ def start_afresh(plugin):
         print(f"{path} is not what was written; it is made again", file=sys.stderr)
 
 
+def say_what_is_missing():
+    for line in missing_here(JOBS.values(), CARDS, SETTINGS["mirror"]):
+        logger.warning(f"missing here: {line}")
+
+
 # Read by whoever opens prepared data, in this process or one it starts.
 os.environ[MODE_VARIABLE] = SETTINGS["verify"]
 if IS_MAIN:
     os.environ[RUN_VARIABLE] = uuid.uuid4().hex
-    before_execution(workflow, start_afresh)
+    before_execution(workflow, start_afresh, say_what_is_missing)
 
 
 onstart:

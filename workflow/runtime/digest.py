@@ -10,6 +10,8 @@ is the syntax tree without docstrings: a comment or a blank line costs no rerun.
 Modules of the project and those beside the module of a root count; installed packages do not. A
 module with a ``DIGEST_EXEMPT`` is a contract without computation and is left out together with
 what it imports; its value, ``{name: module}``, says which modules count where a name is defined.
+Methods of classes that are marked ``@price_only`` estimate what a fit will cost; they and what they
+alone use are left out, too.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from typing import Any
 PROJECT = ("benchmarks", "methods", "workflow")
 WHOLE, ON_IMPORT = "*", ""
 """In place of a name: all of a module, and what it does when it is imported."""
+PRICE_MARK = "price_only"
+"""The decorator of methods that change no result, see :mod:`methods.cost`."""
 Use = tuple[str, str]
 """A module and a name in it."""
 
@@ -82,7 +86,10 @@ class _Module:
         tree = ast.parse(Path(source).read_text(encoding="utf-8"), filename=source)
         for node in ast.walk(tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                node.body = [s for s in node.body if not _is_bare_string(s)] or [ast.Pass()]
+                own = [s for s in node.body if not _is_bare_string(s)]
+                if isinstance(node, ast.ClassDef):
+                    own = [s for s in own if not _is_price(s)]
+                node.body = own or [ast.Pass()]
         self.body = tree.body
         self.exempt: dict[str, str] | None = None
         self.bound: dict[str, list[int]] = {}
@@ -250,3 +257,10 @@ def _is_bare_string(statement: ast.stmt) -> bool:
         and isinstance(statement.value, ast.Constant)
         and isinstance(statement.value.value, str)
     )
+
+
+def _is_price(statement: ast.stmt) -> bool:
+    """Whether it is a method that estimates a cost, see :func:`methods.cost.price_only`."""
+    if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    return any(_dotted(mark)[-1:] == [PRICE_MARK] for mark in statement.decorator_list)

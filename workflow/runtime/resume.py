@@ -79,10 +79,13 @@ def _keep(handle: IO[str]) -> None:
     _held.append(handle)
 
 
-def before_execution(workflow: Any, prepare: Callable[[Any], None]) -> None:
-    """Have a Snakemake workflow call ``prepare`` first thing when it executes jobs for real.
+def before_execution(
+    workflow: Any, prepare: Callable[[Any], None], foretell: Callable[[], None]
+) -> None:
+    """Have a Snakemake workflow call ``prepare`` first thing when it executes jobs for real, and
+    ``foretell`` in a dry run.
 
-    It is given the plugin that executes them.
+    ``prepare`` is given the plugin that executes them.
 
     Neither of Snakemake's own places will do. While the Snakefile is read it is not known yet
     whether this is a run, a dry run or a lint; and ``onstart`` is called after stale locks and
@@ -95,6 +98,7 @@ def before_execution(workflow: Any, prepare: Callable[[Any], None]) -> None:
     def prepared(**settings: Any) -> Any:
         if settings["executor_plugin"].common_settings.dryrun_exec:
             workflow.dag_settings.force_incomplete = True
+            foretell()
         else:
             prepare(settings["executor_plugin"])
         return execute(**settings)

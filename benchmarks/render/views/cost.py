@@ -23,10 +23,12 @@ def cost_rows(
 ) -> list[dict[str, Any]]:
     """A row per setup that ran, seeds averaged.
 
-    ``planned`` are seconds of the methods' laws of cost. ``per_point`` is the training time that
+    ``planned`` are the CPU seconds that were expected, compiling apart; ``ratio`` is what it took
+    over that. ``per_point`` is the training time that
     a variant adds to its base for each percent of PS improvement, where there is any.
     """
-    columns = [f"{phase}_wall_s" for phase in PHASES] + ["wall_s", "cpu_s", "peak_mb"]
+    columns = [f"{phase}_wall_s" for phase in PHASES]
+    columns += ["wall_s", "cpu_s", "peak_mb", f"{COMPILING}_cpu_s"]
     ran = runs[runs["status"] == "ok"].reindex(columns=[*METHOD, *columns])
     means = {Setup(*key): row for key, row in ran.groupby(METHOD, sort=False).mean().iterrows()}
     rows = []
@@ -51,6 +53,9 @@ def cost_rows(
         texts = {name: seconds(float(value)) for name, value in numbers.items()}
         if per_point < 0:
             texts["per_point"] = "less than plain"
+        compiling = own[f"{COMPILING}_cpu_s"]
+        numbers["ratio"] = (own["cpu_s"] - (0.0 if math.isnan(compiling) else compiling)) / law
+        texts["ratio"] = plain(float(numbers["ratio"]))
         numbers["memory"] = own["peak_mb"]
         texts["memory"] = f"{plain(float(own['peak_mb']), 0)} MB"
         known = {name: None if math.isnan(v) else float(v) for name, v in numbers.items()}

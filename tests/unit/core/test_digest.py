@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -262,3 +263,67 @@ def test_methods_do_not_depend_on_each_other():
 def test_a_missing_module_is_named():
     with pytest.raises(ModuleNotFoundError, match=r"no\.such"):
         digest.code_digest("no.such")
+
+
+PRICED = """from methods.cost import price_only
+from NAME.helper import double
+
+UNIT = 1.0
+
+
+def law(x):
+    return UNIT * x
+
+
+class Adapter:
+    @price_only
+    def cost(self, x):
+        return law(x)
+
+    def fit(self, x):
+        return double(x)
+"""
+
+
+@pytest.fixture
+def priced(package):
+    (package / "adapter.py").write_text(PRICED.replace("NAME", package.name))
+    return package
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("return law(x)", "return 2 * law(x)"),
+        ("return UNIT * x", "return UNIT * x * x"),
+        ("UNIT = 1.0", "UNIT = 2.0"),
+        ("    @price_only\n    def cost(self, x):\n        return law(x)\n\n", ""),
+        ("def cost(self, x)", "def work(self, x)"),
+    ],
+)
+def test_a_price_changes_no_result_and_no_digest(priced, old, new):
+    assert not changes(priced, "adapter.py", old, new, "adapter:Adapter")
+
+
+def test_what_is_not_marked_as_a_price_counts(priced):
+    assert changes(priced, "helper.py", "2 * x", "3 * x", "adapter:Adapter")
+    assert changes(priced, "adapter.py", "    @price_only\n", "", "adapter:Adapter")
+    assert changes(priced, "adapter.py", "UNIT = 1.0", "UNIT = 2.0", "adapter:Adapter")
+
+
+def test_every_price_of_the_project_is_marked_as_one():
+    """So that a better estimate of a cost reruns no cell."""
+    names = {"cost", "fits_of_base", "work", "work_once", "head_work", "encoder_work", "stages"}
+    names |= {"parameters_mb"}
+    unmarked = []
+    for path in Path(digest.__file__).parents[2].glob("methods/**/*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and path.name != "interface.py":
+                unmarked += [
+                    f"{path}:{s.lineno} {s.name}"
+                    for s in node.body
+                    if isinstance(s, ast.FunctionDef)
+                    and s.name in names
+                    and not digest._is_price(s)
+                ]
+    assert unmarked == []

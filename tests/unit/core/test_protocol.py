@@ -125,7 +125,7 @@ def test_a_missing_package_is_answered_with_the_extra_that_has_it(extra, advice)
 
 def test_methods_read_facts_that_prepared_datasets_have(root, tmp_path):
     """A key that nothing writes would silently leave a law with its default."""
-    written = read_meta(ensure("tiny-bow", tmp_path))
+    written = read_meta(ensure("tiny-text", tmp_path))  # has a bag of words, too
     sources = [path.read_text() for path in (root / "methods").rglob("*.py")]
     read = {key for text in sources for key in re.findall(r'meta(?:\.get\(|\[)"(\w+)"', text)}
     assert "features_per_train_document" in read

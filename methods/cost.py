@@ -1,0 +1,73 @@
+"""Laws of cost: what a method says of its time and memory before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+
+@dataclass(frozen=True)
+class Term:
+    """A part of a cost: an amount of work and the seconds that a unit of it takes on one core.
+
+    ``unit_s`` is a round figure for a machine that nothing is known of; a plan replaces it by what
+    the runs at hand say (:mod:`workflow.planning`).
+    """
+
+    amount: float
+    unit_s: float
+
+    @property
+    def seconds(self) -> float:
+        """Before anything was measured."""
+        return self.amount * self.unit_s
+
+
+@dataclass(frozen=True)
+class Cost:
+    """An estimate made before anything runs: a law, ``terms`` by the names of their constants.
+
+    It is of fitting and of predicting the test documents; ``fits`` is how often variants have
+    the base fitted, and multiplies all terms.
+    """
+
+    terms: Mapping[str, Term]
+    megabytes: float
+    fits: float = 1.0
+
+    @property
+    def seconds(self) -> float:
+        """One core's seconds by the round figures."""
+        return self.fits * sum(term.seconds for term in self.terms.values())
+
+
+Priced = TypeVar("Priced", bound=Callable[..., Any])
+
+
+def price_only(function: Priced) -> Priced:
+    """Mark what only tells how much a fit will cost: it changes no result.
+
+    The digest of a cell's code leaves such functions of classes out, so that a better estimate
+    reruns nothing. It goes below ``@property`` and the like.
+    """
+    return function
+
+
+ASSUMED_WORDS = 200.0
+"""Words per document where the data do not say."""
+
+
+def words_per_document(meta: Mapping[str, Any]) -> float:
+    """Non-zero features per training document."""
+    return float(meta.get("features_per_train_document") or ASSUMED_WORDS)
+
+
+def labels_per_document(meta: Mapping[str, Any]) -> float:
+    """Labels per training document, 5 where the data do not say."""
+    return float(meta.get("labels_per_document") or 5.0)
+
+
+def trained_label_count(meta: Mapping[str, Any]) -> int:
+    """Labels with a training document, as far as the data say which."""
+    return int(meta.get("labels_in_train") or meta["n_labels"])

@@ -1,0 +1,185 @@
+"""Prices: what they are based on, what they add up to, what a budget leaves out."""
+
+import math
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from benchmarks.data.cards import all_cards
+from benchmarks.records.cell import Cell
+from methods.registry import base_recipe
+from workflow.config import check, plan
+from workflow.planning.actual import planned_seconds
+from workflow.planning.estimate import (
+    GUESS,
+    MEASURED,
+    MEASURED_ELSEWHERE,
+    SCALED,
+    UNKNOWN,
+    tasks,
+)
+from workflow.planning.facts import known_of
+from workflow.planning.observed import Observed, recipe_text, work_of
+from workflow.planning.page import as_text, in_words, write_plan
+from workflow.planning.plan import Machine, Plan
+from workflow.planning.schedule import longest_chain
+
+OWN = {
+    "small": {"format": "xc", "train": "a", "test": "b"},
+    "unsized": {"format": "xc", "train": "a", "test": "b"},
+}
+OWN["small"]["counts"] = {"n_train": 1000, "n_test": 200, "n_features": 500, "n_labels": 50}
+CARDS = all_cards(OWN)
+
+
+def jobs_of(*blocks, **more):
+    config = check({"cells": list(blocks), **more}, "my.yaml")
+    return plan(config, "my.yaml", [*CARDS, "tiny-bow"])
+
+
+def block(dataset, base, variants=("plain",), **more):
+    return {"datasets": [dataset], "bases": [base], "variants": list(variants), **more}
+
+
+def ran(dataset, base, seconds, here=False):
+    meta = known_of(dataset, CARDS, "nowhere").meta
+    recipes = [base_recipe(base)]
+    work = work_of(recipes, meta)
+    cell = Cell(dataset, base, "plain", 0)
+    return Observed(cell, work, recipe_text(recipes), seconds, 123.0, 0.0, here)
+
+
+TWO_CORES = Machine(2, 0)
+
+
+def plan_of(jobs, runs=(), machine=TWO_CORES):
+    return Plan(jobs, CARDS, list(runs), machine, top_k=100)
+
+
+def test_every_price_says_what_it_is_based_on():
+    blocks = [block(d, "Bonsai") for d in ("small", "EURLex-4K", "Amazon-670K", "unsized")]
+    jobs = jobs_of(*blocks, block("small", "Parabel"))
+    runs = [ran("small", "Bonsai", 7.0, here=True), ran("EURLex-4K", "Bonsai", 17.0)]
+    frame = plan_of(jobs, runs).frame.set_index(["dataset", "base"])
+    expected = {
+        ("small", "Bonsai"): MEASURED,
+        ("EURLex-4K", "Bonsai"): MEASURED_ELSEWHERE,
+        ("Amazon-670K", "Bonsai"): SCALED,
+        ("unsized", "Bonsai"): UNKNOWN,
+        ("small", "Parabel"): GUESS,
+    }
+    assert frame["basis"].to_dict() == expected
+    assert frame.loc[("small", "Bonsai"), ["seconds", "memory_mb"]].tolist() == [7.0, 123.0]
+    assert math.isnan(frame.loc[("unsized", "Bonsai"), "seconds"])
+    source = frame.loc[("Amazon-670K", "Bonsai"), "source"]
+    assert "times the work of EURLex-4K / Bonsai / plain / seed 0" in source
+    assert "assumed 200 words per document" in source
+    scaled = frame.loc[("Amazon-670K", "Bonsai"), "seconds"]
+    assert scaled > 100 * 17
+
+
+def test_a_measured_price_on_this_machine_beats_the_references():
+    runs = [ran("EURLex-4K", "Bonsai", 17.0), ran("EURLex-4K", "Bonsai", 30.0, here=True)]
+    frame = plan_of(jobs_of(block("EURLex-4K", "Bonsai")), runs).frame
+    assert frame["seconds"].tolist() == [30.0]
+
+
+def test_ensembles_wait_for_their_members_and_shards_run_side_by_side():
+    jobs = jobs_of(block("tiny-bow", "Bonsai", ["ensemble"]), block("tiny-bow", "DiSMEC", shards=4))
+    made = plan_of(jobs)
+    by_name = {task.name: task for task in made.tasks}
+    ensemble = by_name["run tiny-bow / Bonsai / ensemble / seed 0"]
+    assert len([name for name in ensemble.after if name.startswith("run ")]) == 3
+    shards = [name for name in by_name if name.startswith("shard ")]
+    assert len(shards) == 4
+    whole = next(each for each in made.estimates if each.cell.base == "DiSMEC")
+    assert sum(by_name[name].seconds for name in shards) == pytest.approx(whole.seconds)
+    assert longest_chain(made.tasks).seconds == made.critical.seconds
+    assert made.spans()["hours"].is_monotonic_decreasing
+
+
+def test_a_budget_keeps_what_prints_most_per_hour():
+    jobs = jobs_of(
+        block("EURLex-4K", "DiSMEC", ["plain", "PW"]),
+        block("Amazon-670K", "DiSMEC", ["plain", "PW"]),
+        block("EURLex-4K", "LinearSVC"),
+    )
+    everything = plan_of(jobs).frame
+    assert everything["within_hours"].all()
+    small = everything.loc[everything["dataset"] == "EURLex-4K", "seconds"]
+    dismec = small.iloc[:2].sum()
+    made = plan_of(jobs, machine=Machine(1, 0, hours=1.01 * dismec / 3600))
+    kept = made.frame[made.frame["within_hours"]]
+    assert kept[["dataset", "base"]].drop_duplicates().values.tolist() == [["EURLex-4K", "DiSMEC"]]
+    assert (kept["printed_values"] > 0).all()
+    assert any("leave out 3 cells" in line for line in in_words(made))
+
+
+def test_a_cell_over_its_own_budget_says_so():
+    jobs = jobs_of(block("Amazon-670K", "DiSMEC", budget={"wall_s": 10, "memory_mb": 10}))
+    over = plan_of(jobs).frame["over_budget"].iloc[0]
+    assert "times its wall_s" in over
+    assert "times its memory_mb" in over
+
+
+def test_totals_add_up_and_files_are_written(tmp_path):
+    jobs = jobs_of(block("EURLex-4K", "DiSMEC", ["plain", "PW"]), block("small", "DiSMEC"))
+    made = plan_of(jobs, [ran("EURLex-4K", "DiSMEC", 20.0)])
+    by_dataset, by_paper = made.totals("dataset"), made.totals("papers")
+    assert by_dataset["core_hours"].sum() == pytest.approx(made.frame["seconds"].sum() / 3600)
+    assert by_dataset["cells"].tolist() == [2, 1]
+    # The GLaS paper prints the plain row, the PW paper both, and no paper the third.
+    assert by_paper.set_index("papers")["cells"].to_dict() == {"pw": 2, "glas": 1, "no paper": 1}
+    write_plan(made, tmp_path / "plan.csv", tmp_path / "plan.html", ["nothing <but> this"])
+    written = pd.read_csv(tmp_path / "plan.csv")
+    assert written["seconds"].tolist() == pytest.approx(made.frame["seconds"].tolist())
+    page = (tmp_path / "plan.html").read_text()
+    assert "nothing &lt;but&gt; this" in page
+    assert page.count("<tr>") > len(jobs)
+    assert "Missing on this machine:" in as_text(made, ["x"])
+
+
+def test_a_card_does_the_work_of_many_cores():
+    jobs = jobs_of(block("EURLex-4K-text", "AttentionXML", budget={"device": "auto"}))
+    on_cores, on_card = plan_of(jobs), plan_of(jobs, machine=Machine(2, 1))
+    assert on_card.estimates[0].on_card
+    assert not on_cores.estimates[0].on_card
+    assert on_card.frame["seconds"].sum() < on_cores.frame["seconds"].sum() / 10
+
+
+def test_sizes_come_from_the_card_its_twin_or_the_generator(tmp_path):
+    assert known_of("tiny-bow", CARDS, tmp_path).meta["n_train"] == 300
+    twin = known_of("Wiki-500K-text", CARDS, tmp_path)
+    assert twin.meta["n_train"] == CARDS["Wikipedia-500K"].counts["n_train"]
+    assert "as many documents as Wikipedia-500K" in twin.assumed
+    assert known_of("unsized", CARDS, tmp_path) is None
+    embedded = all_cards({"x": {"embed": {"of": "EURLex-4K", "encoder": "all-MiniLM-L6-v2"}}})
+    assert known_of("x", embedded, tmp_path).meta["n_features"] == 5000 + 384
+
+
+def test_the_report_reads_the_plan_that_was_made_before(tmp_path):
+    recipe = [{"class": "methods.trees.parabel:Bonsai", "params": {}}]
+    record = {"recipe": recipe, "params": {"Bonsai": {}}, "device": "cpu"}
+    cells = [Cell("small", "Bonsai", "plain", seed) for seed in range(3)]
+    records = dict.fromkeys(cells, record)
+    metas = {"small": OWN["small"]["counts"]}
+    columns = ["dataset", "base", "variant", "seed", "seconds", "basis"]
+    rows = [
+        ["small", "Bonsai", "plain", 0, 5.5, SCALED],
+        ["small", "Bonsai", "plain", 1, 9.9, MEASURED],
+    ]
+    pd.DataFrame(rows, columns=columns).to_csv(tmp_path / "plan.csv", index=False)
+    found = planned_seconds(records, metas, tmp_path / "plan.csv")
+    assert found[cells[0]] == 5.5
+    # What this run itself measured is no plan; there the laws of the reference speak.
+    assert found[cells[1]] == found[cells[2]] != 9.9
+    assert planned_seconds({cells[0]: record}, {"small": {}}, tmp_path / "none.csv") == {}
+    ensemble = replace(cells[0], variant="ensemble")
+    members = {**record, "params": {"ensemble": {"members": 3}}}
+    assert planned_seconds({ensemble: members}, metas, tmp_path / "none.csv") == {}
+
+
+def test_tasks_leave_out_what_has_no_price():
+    made = plan_of(jobs_of(block("unsized", "Bonsai")))
+    assert [task.name for task in tasks(made.estimates, made.known)] == ["prepare unsized"]

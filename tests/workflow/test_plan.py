@@ -1,0 +1,58 @@
+"""The target `plan`: prices before a run, better ones after it, and nothing is run for them."""
+
+import pandas as pd
+import pytest
+from workspace import Workspace
+
+CONFIG = {
+    "cells": [
+        {"datasets": ["tiny-bow"], "bases": ["LinearSVC"], "variants": ["plain", "PW"]},
+        {"datasets": ["Amazon-670K"], "bases": ["LinearSVC"]},
+        {"datasets": ["EUR-Lex-HTTN"], "bases": ["Joint"]},
+    ]
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory, root):
+    place = Workspace(tmp_path_factory.mktemp("plan"), root)
+    place.configure(CONFIG)
+    return place
+
+
+def plan_of(place, *more):
+    config = place.folder / "config.yaml"
+    said = place.run("--cores", "1", "plan", *more, config=config).stdout
+    return said, pd.read_csv(place.folder / "results/plan.csv")
+
+
+def test_prices_come_before_any_run_and_follow_what_ran(place):
+    said, before = plan_of(place)
+    assert not (place.folder / "results/runs").exists()
+    assert (place.folder / "results/plan.html").stat().st_size > 1000
+    assert set(before["basis"]) == {"guess"}
+    assert "EUR-Lex-HTTN (1 cells): The authors released code and data for AAPD only." in said
+    assert "Amazon-670K (1 cells): not prepared" in said
+
+    config = place.configure({"cells": CONFIG["cells"][:1]})
+    place.run("--cores", "1", "results/runs.csv", config=config)
+    config = place.configure(CONFIG)
+    _, after = plan_of(place, "--config", "plan_hours=1")
+    assert after["basis"].tolist() == ["measured here", "measured here", "scaled", "guess"]
+    runs = pd.read_csv(place.folder / "results/runs.csv")
+    took = runs["cpu_s"] - runs["warm_up_cpu_s"]
+    assert after["seconds"].tolist()[:2] == pytest.approx(took.tolist())
+    assert runs["n_train"].tolist() == [300, 300]
+    assert "times the work of tiny-bow / LinearSVC / plain" in after["source"].iloc[2]
+    assert after["within_hours"].tolist()[:3] == [True, True, False]
+
+
+def test_a_dry_run_names_what_is_missing(place):
+    config = place.configure(CONFIG)
+    done = place.run("--dry-run", "--cores", "1", config=config)
+    lines = (done.stdout + done.stderr).splitlines()
+    missing = [line for line in lines if "missing here: " in line]
+    assert [line.partition("here: ")[2].split()[0] for line in missing] == [
+        "Amazon-670K",
+        "EUR-Lex-HTTN",
+    ]

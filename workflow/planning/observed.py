@@ -1,0 +1,144 @@
+"""Earlier runs as a law sees them: amounts of work beside the seconds and megabytes they took."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from benchmarks.records.cell import Cell
+from benchmarks.records.cells import RUN_FACTS, read_runs
+from methods.cost import Cost, Term
+from methods.interface import Method
+from methods.registry import (
+    VARIANTS,
+    MisfitError,
+    Recipe,
+    UnknownNameError,
+    assemble,
+    base_recipe,
+    variant_recipes,
+)
+
+Facts = Callable[[str], Mapping[str, Any] | None]
+"""What is known of a dataset by its name; None where that is nothing."""
+
+Definitions = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""``bases`` and ``variants`` of a configuration's ``define``."""
+
+NO_DEFINITIONS: Definitions = {"bases": {}, "variants": {}}
+
+DOCUMENT_SECONDS, UNKNOWN_MB = 1e-3, 500.0
+"""Of a method without a law of its own: linear in documents."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a cell has to do: the base's law, and who changed it."""
+
+    law: str
+    """The class of the base: its constants are shared by all who have it."""
+    variants: tuple[str, ...]
+    """The classes of its variants, innermost first."""
+    device: str
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A cell that ran to its end."""
+
+    cell: Cell
+    work: Work
+    recipe: str
+    seconds: float
+    """CPU seconds without compiling, which is done once per version of the code."""
+    megabytes: float
+    compiling: float
+    here: bool
+    """Whether this machine's own results have it."""
+
+
+def work_of(recipes: Iterable[Recipe], meta: Mapping[str, Any], device: str = "cpu") -> Work | None:
+    """The work of a base and its variants on such data; None for a pair that does not fit."""
+    base, *variants = recipes
+    try:
+        method: Method = assemble(base, variants)
+    except MisfitError:
+        return None
+    names = tuple(_class(recipe) for recipe in variants)
+    cost = method.cost(meta)
+    if cost is None:
+        documents = meta["n_train"] + meta.get("n_test", 0)
+        cost = Cost({"document": Term(documents, DOCUMENT_SECONDS)}, UNKNOWN_MB)
+    return Work(_class(base), names, device.partition(":")[0], cost)
+
+
+def recipe_text(recipes: Iterable[Recipe]) -> str:
+    """Classes and parameters as one string, equal for equal recipes."""
+    parts = [{"class": recipe.target, "params": dict(recipe.params)} for recipe in recipes]
+    return json.dumps(parts, sort_keys=True)
+
+
+def observed(
+    runs: pd.DataFrame, facts: Facts, definitions: Definitions = NO_DEFINITIONS, here: bool = False
+) -> tuple[list[Observed], list[str]]:
+    """The runs that a law can learn from, and in words what was left out.
+
+    A run's recipe and the size of its data are in its own row or, where an older file has no such
+    columns, found by their names: ``definitions`` and ``facts``.
+    """
+    found, left_out = [], []
+    for row in runs.to_dict("records"):
+        cell = Cell(row["dataset"], row["base"], row["variant"], int(row["seed"]))
+        if row["status"] != "ok" or _is_mean(row):
+            continue
+        try:
+            recipes = _recipes(row, definitions)
+        except UnknownNameError as unknown:
+            left_out.append(f"{cell}: {unknown}")
+            continue
+        own = {key: row[key] for key in RUN_FACTS if key in row and not pd.isna(row[key])}
+        meta = own if "n_train" in own else facts(cell.dataset)
+        if meta is None:
+            left_out.append(f"{cell}: nothing is known of the size of {cell.dataset}")
+            continue
+        work = work_of(recipes, meta, str(row.get("device") or "cpu"))
+        compiling = row.get("warm_up_cpu_s", 0.0)
+        compiling = 0.0 if pd.isna(compiling) else float(compiling)
+        seconds = float(row["cpu_s"]) - compiling
+        if work is None or not seconds > 0:
+            left_out.append(f"{cell}: no CPU seconds, or a pair that does not fit any more")
+            continue
+        peak = float(row["peak_mb"])
+        found.append(Observed(cell, work, recipe_text(recipes), seconds, peak, compiling, here))
+    return found, left_out
+
+
+def read_observed(
+    path: str | Path, facts: Facts, definitions: Definitions = NO_DEFINITIONS, here: bool = False
+) -> tuple[list[Observed], list[str]]:
+    """:func:`observed` of a ``runs.csv``; nothing where there is no such file."""
+    return observed(read_runs(path), facts, definitions, here) if Path(path).exists() else ([], [])
+
+
+def _recipes(row: Mapping[str, Any], definitions: Definitions) -> list[Recipe]:
+    if isinstance(row.get("recipe"), str):
+        return [Recipe(part["class"], part["params"]) for part in json.loads(row["recipe"])]
+    variants = variant_recipes(row["variant"], definitions["variants"])
+    return [base_recipe(row["base"], definitions["bases"]).under(variants), *variants]
+
+
+def _is_mean(row: Mapping[str, Any]) -> bool:
+    """Whether it is an ensemble, whose record adds up what its members, rows of their own, took."""
+    return str(row["variant"]).partition("+")[0] == "ensemble" or VARIANTS["ensemble"] in str(
+        row.get("recipe")
+    )
+
+
+def _class(recipe: Recipe) -> str:
+    return recipe.target.partition(":")[2]

@@ -19,7 +19,7 @@ import pandas as pd
 
 from benchmarks.common.atomic import write_csv
 from benchmarks.papers.spec import load_papers
-from benchmarks.speed._made_up import write_results
+from workflow.studies.made_up_results import write_results
 
 SECONDS = 30.0
 LIMIT = 8_000_000

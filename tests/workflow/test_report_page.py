@@ -8,9 +8,9 @@ from browser import assert_sound
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from benchmarks.speed._made_up import SCRIPT, write_results
 from benchmarks.speed.report import LIMIT
 from workflow.report import Run, render
+from workflow.studies.made_up_results import SCRIPT, write_results
 
 pytestmark = pytest.mark.slow
 

@@ -169,7 +169,8 @@ class TextMethod(Method):
     @price_only
     def stages(self, n_labels: int) -> list[tuple[int, float]]:
         """The epochs of each stage of training, and the labels scored per document in it."""
-        return [(self.epochs, min(self.negatives or n_labels, n_labels))]
+        sampled = getattr(self, "negatives", 0)  # label clusters have no such setting
+        return [(self.epochs, min(sampled or n_labels, n_labels))]
 
     @price_only
     def work(self, meta: Mapping[str, Any], labels: float) -> float:

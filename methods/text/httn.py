@@ -19,6 +19,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -92,6 +93,15 @@ class HTTN(DocumentMethod):
     fine_tune_rate: float
     member: int | None
 
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        for value, known in (
+            (self.similarity, ("inner product", "cosine")),
+            (self.transfer, ("least-squares", "adam")),
+        ):
+            if value not in known:
+                raise ValueError(f"{value!r} is none of {', '.join(known)}")
+
     def groups(self, network: TextNetwork) -> Sequence[Group] | None:
         """The released code trains what follows the attention at ten times the rate."""
         if self.recipe != "as-released":
@@ -129,9 +139,8 @@ class HTTN(DocumentMethod):
             [h2t.prototypes(R, of_head.draw(self.t, rng), self.unit) for _ in range(self.S)]
         )
         W = self.learn_transfer(P_head, M_head, context.seed)
-        cosine = _one_of(self.similarity, "inner product", "cosine") == "cosine"
         attended = P_head if self.attention else None
-        transfer = Transfer(W, attended, self._divisor(len(head)), cosine)
+        transfer = Transfer(W, attended, self._divisor(len(head)), self.similarity == "cosine")
         of_tail = h2t.Documents(train.labels, tail)
         classifiers = []
         for g in range(self.G):
@@ -155,7 +164,7 @@ class HTTN(DocumentMethod):
 
     def learn_transfer(self, P_head: torch.Tensor, M_head: torch.Tensor, seed: int) -> torch.Tensor:
         """W_transfer (eq. 7)."""
-        if _one_of(self.transfer, "least-squares", "adam") == "adam":
+        if self.transfer == "adam":
             return h2t.descent_transfer(
                 P_head, M_head, self.transfer_rate, self.transfer_epochs, seed
             )
@@ -190,12 +199,6 @@ class EHTTN(HTTN):
 
     name = "EHTTN"
     RECIPES = recipes({**OWN, "G": 30}, RELEASED_ENSEMBLE)
-
-
-def _one_of(value: str, *known: str) -> str:
-    if value not in known:
-        raise ValueError(f"{value!r} is none of {', '.join(known)}")
-    return value
 
 
 class Transfer:

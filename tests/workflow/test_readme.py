@@ -62,8 +62,9 @@ def run(text, tree, program=("bash", "-eu")):
 
 def test_every_block_is_of_a_kind_that_is_tested_here():
     assert {language for language, _ in BLOCKS} == {"", "bash", "python", "yaml"}
-    assert [len(blocks(kind)) for kind in ("", "bash", "python", "yaml")] == [1, 3, 2, 1]
-    own_data, own_method, own_paper = blocks("bash")
+    assert [len(blocks(kind)) for kind in ("", "bash", "python", "yaml")] == [1, 4, 2, 1]
+    price, own_data, own_method, own_paper = blocks("bash")
+    assert " plan " in price
     assert "my_train.txt" in own_data
     assert "examples/config.yaml" in own_method
     assert "my_paper" in own_paper
@@ -88,8 +89,15 @@ def test_the_commands_of_the_three_kinds_of_run_name_configurations_that_plan(tr
         assert "run_cell" in run(f"{command} --dry-run", tree)
 
 
+def test_the_price_of_the_papers_is_written(tree):
+    run(blocks("bash")[0], tree)
+    plan = pd.read_csv(tree / "results/plan.csv")
+    assert len(plan) > 200
+    assert plan["basis"].notna().all()
+
+
 def test_your_own_data_runs_to_the_report(tree):
-    said = run(blocks("bash")[0], tree)
+    said = run(blocks("bash")[1], tree)
     assert "2 of 2 cells are ok. The report: results/report.html" in said
     cells = pd.read_csv(tree / "results/cells.csv")
     assert set(cells["variant"]) == {"plain", "PW"}
@@ -101,14 +109,14 @@ def test_your_own_data_runs_to_the_report(tree):
 
 
 def test_your_own_method_stands_beside_the_built_in_ones(tree):
-    run(blocks("bash")[1], tree)
+    run(blocks("bash")[2], tree)
     cells = pd.read_csv(tree / "build/examples/results/cells.csv")
     assert {"NearestCentroid", "NearestCentroid-shrunk", "LinearSVC"} == set(cells["base"])
     assert set(cells["status"]) == {"ok"}
 
 
 def test_your_own_paper_gets_its_verdicts(tree):
-    run(blocks("bash")[2], tree)
+    run(blocks("bash")[3], tree)
     compared = pd.read_csv(tree / "results/compare/mine.csv")
     assert len(compared) == 3
     assert compared["ours"].notna().sum() >= 2
@@ -124,7 +132,7 @@ def test_the_library_block_prints_its_scores(tree):
 
 
 def test_the_python_block_reads_the_files_of_the_shell_block(tree):
-    shell = blocks("bash")[0].rpartition("snakemake")[0]
+    shell = blocks("bash")[1].rpartition("snakemake")[0]
     run(shell, tree)
     (text,) = (text for text in blocks("python") if "my_train" in text)
     assert run(text, tree, (sys.executable, "-")).split() == ["3", "(4,", "5)"]

@@ -238,7 +238,12 @@ def _cell(job: Any) -> str:
 
 
 def _ask(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=CLIENT_S, check=False)
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=CLIENT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise WorkflowError(f"{shlex.join(command)}: {error}") from error
     if done.returncode:
         raise WorkflowError(f"{shlex.join(command)} failed: {done.stderr.strip()}")
     return done.stdout

@@ -121,13 +121,13 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     train, _ = load(options.dataset)
     study = TextStudy(train, options.held_out, options.seed, options.out)
-    try_rates(study, options.bases)
+    try_rates(study, list(dict.fromkeys(["Joint", *options.bases])))
     frame = pd.DataFrame(study.rows)
     kept = {base: best(own)["learning_rate"] for base, own in frame.groupby("base", sort=False)}
     print("learning rates:", kept)
     try_transfer(study, kept["Joint"])
     frame = pd.DataFrame(study.rows)
-    after = best(frame[frame["base"] == "HTTN"])
+    after = best(frame[frame["similarity"].notna()])
     print("after the extractor:", {name: after[name] for name in AFTER[0]})
     return 0
 

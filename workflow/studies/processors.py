@@ -61,6 +61,7 @@ def fit_all(cells: Sequence[str], folder: Path) -> None:
         dataset, base, variant = name.split("/")
         train, test = load(dataset)
         method = get(base, variant=None if variant == PLAIN else variant)
+        (folder / _file(name)).unlink(missing_ok=True)  # of an earlier start
         try:
             model = method.fit(train, seed=derive_seed(Cell(dataset, base, variant, 0)))
         except DivergedError:

@@ -31,7 +31,7 @@ from benchmarks.records.cells import read_cells, read_runs, write_cells, write_r
 from benchmarks.records.intervals import read_intervals, write_intervals
 from benchmarks.render.table import Table, to_markdown
 
-DIGITS = 6
+DIGITS = 9
 """Significant digits of the values that are kept: a reference is compared to 1e-6 points."""
 SHOWN = ["table", "dataset", "base", "variant", "metric", "printed", "ours", "low", "high"]
 
@@ -93,7 +93,7 @@ def write_values(papers: Sequence[str], folder: Path, out: Path, prefix: str) ->
     cells = read_cells(folder / "cells.csv")
     kept = cells[cells["bin"].fillna("all").eq("all") & cells["convention"].isin(used)].copy()
     for column in ("value", "numerator", "denominator"):
-        kept[column] = kept[column].map(lambda value: float(f"{value:.{DIGITS + 3}g}"))
+        kept[column] = kept[column].map(lambda value: float(f"{value:.{DIGITS}g}"))
     write_cells(kept, out / f"{prefix}cells.csv")
     write_intervals(read_intervals(folder / "intervals.csv"), out / f"{prefix}intervals.csv")
     write_runs(read_runs(folder / "runs.csv"), out / f"{prefix}runs.csv")

@@ -112,8 +112,6 @@ def _conventions(summary: Summary) -> Iterator[Check]:
         for name in CONVENTIONS:
             if name not in names:
                 about = "it does not apply to these data; the logs of their evaluation say why"
-                if CONVENTIONS[name].test_propensity:
-                    about = "its propensities are of the test set, which has too few documents"
                 yield Check("note", f"convention {name} has no values on {dataset}", about)
 
 

@@ -134,7 +134,7 @@ def test_added_labels_survive_saving_and_faults_are_told(data, tmp_path):
     assert loaded.add_label("b", few) == 61
     assert (loaded.predict(test.inputs, 5).k, loaded.added) == (5, ["a", "b"])
     with pytest.raises(ValueError, match="'angle' is none of inner product, cosine"):
-        get("HTTN", similarity="angle", **QUICK).fit(train, seed=0)
+        get("HTTN", similarity="angle", **QUICK)
     with pytest.raises(ValueError, match="computes no classifiers"):
         get("Imprinting", **QUICK).fit(train, seed=0).add_label("a", few)
 

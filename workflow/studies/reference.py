@@ -56,8 +56,9 @@ def printed_values(compared: pd.DataFrame) -> Table:
     found = compared[(compared["kind"] == "value") & compared["outcome"].isin(MEASURED)]
     found = found.rename(columns={"ours_low": "low", "ours_high": "high"})
     frame = found[[*SHOWN, "seeds", "verdict", "reason"]].fillna(
-        {"base": "", "variant": "", "reason": "", "seeds": ""}
+        {"base": "", "variant": "", "reason": ""}
     )
+    frame["seeds"] = [str(int(n)) if pd.notna(n) else "" for n in frame["seeds"]]
     keys = [column for column in frame if column not in ("ours", "low", "high")]
     return Table("Printed values that were measured", frame.reset_index(drop=True), keys)
 

@@ -105,9 +105,10 @@ def about_gaps(results: Results) -> list[dict[str, Any]]:
     found = gaps(results.cells, results.runs)
     rows = []
     for (dataset, base), part in found.groupby(METHOD[:2], sort=False):
-        by_seed = part.pivot_table(index="seed", columns="variant", values=["train", "gap"])
         if base not in BASES or not {PLAIN, OWN} <= set(part["variant"]):
             continue
+        pair = part[part["variant"].isin([PLAIN, OWN])]
+        by_seed = pair.pivot_table(index="seed", columns="variant", values=["train", "gap"])
         by_seed = by_seed.dropna()
         if by_seed.empty:
             continue

@@ -27,13 +27,24 @@ HITS = {
     ("Embedding-e1", "GLaS"): 55,
     ("Embedding-e5", "GLaS"): 70,
 }
+TWO_SEEDS = [("Embedding", "plain"), ("Embedding", "GLaS")]
+"""Of these; the others have one, and must not cost the pair its second."""
 TRAIN = {"plain": 90.0, "GLaS": 95.0, "spread-out": 90.0, "lambda-10": 94.0}
+
+
+def made_up() -> list[tuple[Cell, int]]:
+    return [
+        (Cell("EURLex-4K", *method, seed), hits)
+        for method, hits in HITS.items()
+        for seed in ((0, 1) if method in TWO_SEEDS else (0,))
+    ]
 
 
 def frames() -> tuple[pd.DataFrame, pd.DataFrame]:
     cells, runs = [], []
-    for (base, variant), hits in HITS.items():
-        key = dict(zip(KEY, ("EURLex-4K", base, variant, 0), strict=True))
+    for cell, hits in made_up():
+        base, variant, seed = cell.base, cell.variant, cell.seed
+        key = {name: getattr(cell, name) for name in KEY}
         for metric, value in (("P", hits), ("PSP", hits / 2), ("PSnDCG", hits / 3)):
             for convention in ("xc-matlab", "glas"):
                 shift = 10.0 if convention == "glas" and metric != "P" else 0.0
@@ -41,7 +52,7 @@ def frames() -> tuple[pd.DataFrame, pd.DataFrame]:
                 cells += [{**key, "metric": metric, "k": k, "value": value + shift, **facts}
                           for k in (1, 3, 5)]  # fmt: skip
         train = {"Embedding-d8": 80.0, "Embedding-d64": 99.5}.get(base, TRAIN[variant])
-        runs.append({**key, "train_P@1": train})
+        runs.append({**key, "train_P@1": train + (0.2 * seed if variant == "plain" else 0.0)})
     return pd.DataFrame(cells), pd.DataFrame(runs)
 
 
@@ -49,13 +60,13 @@ def frames() -> tuple[pd.DataFrame, pd.DataFrame]:
 def results(tmp_path):
     cells, runs = frames()
     files = []
-    for (base, variant), hits in HITS.items():
-        path = Cell("EURLex-4K", base, variant, 0).file(INSTANCE, tmp_path)
+    for cell, hits in made_up():
+        path = cell.file(INSTANCE, tmp_path)
         path.parent.mkdir(parents=True)
         found = (np.arange(100) < hits).astype(float)
         Evaluation("xc-matlab", 100, {"P@1": found}, {"P@1": np.ones(100)}).save(path)
         path.with_name(METRICS).write_text("")
-        facts = {"dataset": "EURLex-4K", "base": base, "variant": variant, "seed": 0}
+        facts = {name: getattr(cell, name) for name in KEY}
         record = write_record(path.parent, {**facts, "device": "cpu"})
         write_evaluation(record, path.with_name(METRICS), path)
         files.append(path)
@@ -67,9 +78,11 @@ def results(tmp_path):
 
 def test_the_gap_is_train_minus_test_and_its_change_is_relative() -> None:
     found = tables.gap_table(*frames(), ["plain", "GLaS"]).set_index(["base", "variant"])
-    assert found.loc[("Embedding", "plain"), "gap"] == 30.0
+    assert found.loc[("Embedding", "plain"), "gap"] == pytest.approx(30.1)
     assert found.loc[("Embedding", "GLaS"), "gap"] == 20.0
-    assert found.loc[("Embedding", "GLaS"), "change of gap %"] == pytest.approx(-100 / 3)
+    assert found.loc[("Embedding", "GLaS"), "change of gap %"] == pytest.approx(
+        100 * (20 / 30.1 - 1)
+    )
     assert np.isnan(found.loc[("Embedding", "plain"), "change of gap %"])
 
 
@@ -117,7 +130,7 @@ def test_claims_are_judged_by_paired_intervals(results) -> None:
     assert said["GLaS beats spread-out (Table 1)"]["measured"].startswith("P@1 +15.00 [")
     gap = said["GLaS shrinks the gap between train and test P@1 (Table 2)"]
     assert gap["verdict"] == HOLDS
-    assert gap["measured"].startswith("30.00 to 20.00 points (−33.3 %); change −10.00")
+    assert gap["measured"].startswith("30.10 to 20.00 points (−33.6 %); change −10.10")
     assert said["lambda = 10 beats 100 (Table 1)"]["measured"].startswith("P@1 −3.00 [")
     fits = said["A low-dimensional embedding fits train almost perfectly (sec. 2)"]
     assert fits["verdict"] == HOLDS

@@ -69,7 +69,9 @@ def figure1(results: Results) -> Figure:
     def draw(axes: np.ndarray) -> None:
         for axis, (dataset, part) in zip(axes.flat, parts, strict=False):
             for number, (variant, own) in enumerate(part.groupby("variant", sort=False)):
-                _curves(axis, own, str(variant), COLOURS[number % len(COLOURS)])
+                # The first is drawn wider, so that it shows beneath a second that coincides.
+                _curves(axis, own, str(variant), COLOURS[number % len(COLOURS)], 4.5 - 3 * number)
+            axis.set_xticks(sorted(set(part["epochs"])))
             axis.set_title(str(dataset), loc="left", fontweight="bold")
             axis.set_xlabel("epochs")
             axis.set_ylabel("P@1")
@@ -78,10 +80,18 @@ def figure1(results: Results) -> Figure:
     return Figure(panels(len(parts), 3, draw, (4.6, 3.4)), data)
 
 
-def _curves(axis: Any, part: pd.DataFrame, variant: str, colour: str) -> None:
+def _curves(axis: Any, part: pd.DataFrame, variant: str, colour: str, width: float) -> None:
     name = "no regulariser" if variant == PLAIN else variant
-    axis.plot(part["epochs"], part["train"], "o-", color=colour, label=f"{name}, train")
-    axis.plot(part["epochs"], part["test"], "s--", color=colour, label=f"{name}, test")
+    for column, style in (("train", "o-"), ("test", "s--")):
+        axis.plot(
+            part["epochs"],
+            part[column],
+            style,
+            color=colour,
+            linewidth=width,
+            markersize=4 + 1.5 * width,
+            label=f"{name}, {column}",
+        )
 
 
 ARTEFACTS = (

@@ -1,0 +1,31 @@
+"""The committed runs are those of the configurations that they are said to be of."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.common.schema import load_yaml
+from benchmarks.data import names
+from benchmarks.records.cell import KEY
+from benchmarks.records.cells import read_runs
+from workflow.config import check, plan
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.parametrize(
+    ("config", "runs"),
+    [
+        ("config/reference.yaml", "runs.csv"),
+        ("benchmarks/papers/glas/config.yaml", "glas_runs.csv"),
+    ],
+)
+def test_the_cells_of_a_reference_are_those_of_its_configuration(config, runs):
+    settings = check(load_yaml(ROOT / config), config)
+    jobs = plan(settings, config, names(settings["define"]["datasets"]))
+    found = read_runs(ROOT / "results/reference" / runs)
+    asked = {tuple(getattr(job.cell, name) for name in KEY) for job in jobs}
+    assert set(found[KEY].itertuples(index=False, name=None)) == asked
+    assert set(found["status"]) == {"ok"}
+    assert found["commit"].nunique() == 1
+    assert not found["dirty"].any()

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
     ("config", "runs"),
     [
         ("config/reference.yaml", "runs.csv"),
+        ("config/reference_forests.yaml", "forests/runs.csv"),
         ("benchmarks/papers/glas/config.yaml", "glas_runs.csv"),
     ],
 )

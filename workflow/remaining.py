@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks.common.digests import read_object
 from benchmarks.records.cell import Cell
+from methods.cost import law as law_of_cost
 from methods.registry import MisfitError, Recipe, assemble
 
 Law = Callable[[Cell], float | None]
@@ -20,9 +21,10 @@ def planned_seconds(
 ) -> float | None:
     """Seconds on one core by the method's law of cost, None where it has none."""
     try:
-        estimate = assemble(base, variants).cost(meta)
+        method = assemble(base, variants)
     except MisfitError:
         return None
+    estimate = law_of_cost(method.cost, meta)
     return None if estimate is None else float(estimate.seconds)
 
 

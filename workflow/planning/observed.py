@@ -12,7 +12,7 @@ import pandas as pd
 
 from benchmarks.records.cell import Cell
 from benchmarks.records.cells import RUN_FACTS, read_runs
-from methods.cost import Cost, Term
+from methods.cost import Cost, Term, law
 from methods.interface import Method
 from methods.registry import (
     VARIANTS,
@@ -71,7 +71,7 @@ def work_of(recipes: Iterable[Recipe], meta: Mapping[str, Any], device: str = "c
     except MisfitError:
         return None
     names = tuple(_class(recipe) for recipe in variants)
-    cost = method.cost(meta)
+    cost = law(method.cost, meta)
     if cost is None:
         documents = meta["n_train"] + meta.get("n_test", 0)
         cost = Cost({"document": Term(documents, DOCUMENT_SECONDS)}, UNKNOWN_MB)

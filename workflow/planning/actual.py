@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,9 @@ import pandas as pd
 
 from benchmarks.data.cards import all_cards
 from benchmarks.records.cell import KEY, Cell
-from methods.registry import Recipe
 from workflow.planning.estimate import MEASURED
 from workflow.planning.laws import Laws, fit
-from workflow.planning.observed import NO_DEFINITIONS, work_of
+from workflow.planning.observed import NO_DEFINITIONS, from_parts, work_again
 from workflow.planning.plan import earlier_runs
 
 
@@ -37,8 +37,8 @@ def planned_seconds(
         elif "n_train" in meta and "members" not in record["params"].get("ensemble", {}):
             if laws is None:
                 laws = fit(earlier_runs(all_cards(), NO_DEFINITIONS, own=False)[0])
-            recipes = [Recipe(part["class"], part["params"]) for part in record["recipe"]]
-            work = work_of(recipes, meta, str(record.get("device", "cpu")))
+            recipes = partial(from_parts, record["recipe"])
+            work, _ = work_again(recipes, meta, str(record.get("device", "cpu")))
             if work is not None:
                 found[cell] = laws.seconds(work)
     return found

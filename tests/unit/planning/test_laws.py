@@ -1,5 +1,6 @@
 """Laws fitted to made-up runs find what the runs were made with."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from benchmarks.records.cell import Cell
 from methods.cost import Cost, Term
 from methods.registry import base_recipe, variant_recipes
 from workflow.planning import laws
+from workflow.planning.actual import planned_seconds
 from workflow.planning.laws import Laws, fit, leave_one_dataset_out, spread_of
 from workflow.planning.observed import Observed, Work, observed, recipe_text, work_of
 
@@ -136,3 +138,22 @@ def test_rows_of_runs_csv_become_work():
     assert observed(frame.iloc[1:2], lambda name: None)[1] == [
         "d1 / Bonsai / RankNet-simple / seed 0: nothing is known of the size of d1"
     ]
+
+
+GONE = '[{"class": "gone:Gone", "params": {}}]'
+OTHER_PARAMETERS = '[{"class": "methods.trees.parabel:Bonsai", "params": {"no_such": 1}}]'
+
+
+@pytest.mark.parametrize("recipe", [GONE, OTHER_PARAMETERS, "[{", "[]"])
+def test_a_run_that_cannot_be_built_any_more_is_left_out(recipe):
+    row = {"dataset": "d", "base": "Bonsai", "variant": "plain", "seed": 0, "status": "ok"}
+    row |= {"cpu_s": 9.0, "peak_mb": 100.0, "device": "cpu", **META}
+    fine = recipe_text([base_recipe("Bonsai")])
+    frame = pd.DataFrame([{**row, "recipe": recipe}, {**row, "seed": 1, "recipe": fine}])
+    found, left_out = observed(frame, lambda name: None)
+    assert [run.cell.seed for run in found] == [1]
+    assert len(left_out) == 1
+    assert left_out[0].startswith("d / Bonsai / plain / seed 0: cannot be built any more: ")
+    cells = {Cell("d", "Bonsai", "plain", seed): recipe for seed, recipe in enumerate([GONE, fine])}
+    records = {cell: {"recipe": json.loads(text), "params": {}} for cell, text in cells.items()}
+    assert [cell.seed for cell in planned_seconds(records, {"d": META}, "none.csv")] == [1]

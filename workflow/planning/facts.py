@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.data.cards import Card
+from benchmarks.data.cards import Card, Taken
 from benchmarks.data.facts import count
 from benchmarks.data.prepared import read_meta
 from benchmarks.data.synthetic import NAMES, generate
@@ -39,6 +39,8 @@ def known_of(name: str, cards: Mapping[str, Card], data: str | Path) -> Known | 
         return None
     if card.embedding is not None:
         return _embedded(card, cards, data)
+    if card.taken is not None:
+        return _part(card, card.taken, cards, data)
     meta = {**card.counts, **card.reference}
     assumed = []
     if "n_train" not in meta:
@@ -47,6 +49,8 @@ def known_of(name: str, cards: Mapping[str, Card], data: str | Path) -> Known | 
             return None
         meta = {**{k: v for k, v in twin.counts.items() if k in SIZES}, **twin.reference, **meta}
         assumed.append(f"as many documents as {twin.name}")
+    if "n_labels" not in meta:
+        return None
     if "n_features" in meta and "features_per_train_document" not in meta:
         assumed.append(f"{ASSUMED_WORDS:.0f} words per document")
     if "n_features" not in meta and "tokens_per_document" not in meta:
@@ -69,6 +73,17 @@ def _twin(card: Card, cards: Mapping[str, Card]) -> Card | None:
     labels = card.counts.get("n_labels")
     same = [c for c in cards.values() if labels and c.counts.get("n_labels") == labels]
     return next((c for c in same if "n_train" in c.counts), None)
+
+
+def _part(
+    card: Card, taken: Taken, cards: Mapping[str, Card], data: str | Path
+) -> Known | None:
+    """Some documents of another dataset; what the card counts itself is of these."""
+    of = known_of(taken.of, cards, data)
+    if of is None:
+        return None
+    sizes = {"n_train": taken.train, "n_test": taken.test}
+    return Known({**of.meta, **sizes, **card.counts, **card.reference}, of.assumed)
 
 
 def _embedded(card: Card, cards: Mapping[str, Card], data: str | Path) -> Known | None:

@@ -24,6 +24,7 @@ from workflow.planning.observed import Observed, recipe_text, work_of
 from workflow.planning.page import as_text, in_words, write_plan
 from workflow.planning.plan import Machine, Plan
 from workflow.planning.schedule import longest_chain
+from workflow.preflight import missing_here
 
 OWN = {
     "small": {"format": "xc", "train": "a", "test": "b"},
@@ -156,6 +157,42 @@ def test_sizes_come_from_the_card_its_twin_or_the_generator(tmp_path):
     assert known_of("unsized", CARDS, tmp_path) is None
     embedded = all_cards({"x": {"embed": {"of": "EURLex-4K", "encoder": "all-MiniLM-L6-v2"}}})
     assert known_of("x", embedded, tmp_path).meta["n_features"] == 5000 + 384
+
+
+def test_a_card_that_does_not_count_labels_says_too_little(tmp_path):
+    local = {"format": "xc", "train": "a", "test": "b", "counts": {"n_train": 4}}
+    assert known_of("x", all_cards({"x": local}), tmp_path) is None
+
+
+def test_a_part_has_the_facts_of_the_whole_and_its_own_numbers(tmp_path):
+    take = {"of": "EURLex-4K", "train": 100, "test": 20}
+    cards = all_cards({"part": {"take": take, "counts": {"labels_in_train": 77}}})
+    whole = known_of("EURLex-4K", cards, tmp_path)
+    part = known_of("part", cards, tmp_path)
+    own = {"n_train": 100, "n_test": 20, "labels_in_train": 77}
+    assert part.meta == {**whole.meta, **own}
+    assert part.assumed == whole.assumed
+    lost = all_cards({"part": {"take": {**take, "of": "unsized"}}, "unsized": OWN["unsized"]})
+    assert known_of("part", lost, tmp_path) is None
+
+
+def test_what_a_dataset_is_made_of_is_missing_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TAILTABLES_MIRROR", raising=False)
+    cards = all_cards(
+        {
+            "part": {"take": {"of": "EURLex-4.3K", "train": 100, "test": 20}},
+            "vectors": {"embed": {"of": "part", "encoder": "all-MiniLM-L6-v2"}},
+        }
+    )
+    blocks = [block(name, "DiSMEC", ["plain", "PW"]) for name in ("part", "vectors")]
+    config = check({"cells": blocks}, "my.yaml")
+    jobs = plan(config, "my.yaml", list(cards))
+    assert [line.split(":")[0] for line in missing_here(jobs, cards)] == ["EURLex-4.3K (4 cells)"]
+    # Once it is made, nothing is missing behind it.
+    (tmp_path / "results/data/part").mkdir(parents=True)
+    (tmp_path / "results/data/part/meta.json").write_text("{}")
+    assert missing_here(jobs, cards) == []
 
 
 def test_the_report_reads_the_plan_that_was_made_before(tmp_path):

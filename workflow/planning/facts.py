@@ -25,11 +25,13 @@ class Known:
     assumed: tuple[str, ...] = ()
 
 
-def known_of(name: str, cards: Mapping[str, Card], data: str | Path) -> Known | None:
-    """From the prepared folder, the generator, the card or its twin; None where all are silent."""
-    folder = Path(data, name)
-    if (folder / "meta.json").exists():
-        meta = read_meta(folder)
+def known_of(name: str, cards: Mapping[str, Card], data: str | Path | None) -> Known | None:
+    """From the prepared folder, the generator, the card or its twin; None where all are silent.
+
+    ``data`` holds prepared datasets; None where these are not to be looked at.
+    """
+    if data is not None and Path(data, name, "meta.json").exists():
+        meta = read_meta(Path(data, name))
         if "unavailable" not in meta:
             return Known(meta)
     if name in NAMES:
@@ -58,11 +60,14 @@ def known_of(name: str, cards: Mapping[str, Card], data: str | Path) -> Known | 
     return Known(meta, tuple(assumed))
 
 
-def facts_in(results: Path, cards: Mapping[str, Card]) -> Callable[[str], Mapping[str, Any] | None]:
+def facts_in(
+    results: Path | None, cards: Mapping[str, Card]
+) -> Callable[[str], Mapping[str, Any] | None]:
     """The counts of datasets by name, as :func:`known_of` finds them beside a folder's runs."""
+    data = None if results is None else results / "data"
 
     def facts(name: str) -> Mapping[str, Any] | None:
-        known = known_of(name, cards, results / "data")
+        known = known_of(name, cards, data)
         return None if known is None else known.meta
 
     return facts
@@ -76,7 +81,7 @@ def _twin(card: Card, cards: Mapping[str, Card]) -> Card | None:
 
 
 def _part(
-    card: Card, taken: Taken, cards: Mapping[str, Card], data: str | Path
+    card: Card, taken: Taken, cards: Mapping[str, Card], data: str | Path | None
 ) -> Known | None:
     """Some documents of another dataset; what the card counts itself is of these."""
     of = known_of(taken.of, cards, data)
@@ -86,7 +91,7 @@ def _part(
     return Known({**of.meta, **sizes, **card.counts, **card.reference}, of.assumed)
 
 
-def _embedded(card: Card, cards: Mapping[str, Card], data: str | Path) -> Known | None:
+def _embedded(card: Card, cards: Mapping[str, Card], data: str | Path | None) -> Known | None:
     """Another dataset with the vectors of its texts beside its words."""
     assert card.embedding is not None
     of = known_of(card.embedding.of, cards, data)

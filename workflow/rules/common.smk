@@ -21,6 +21,7 @@ from benchmarks.records.cell import Cell
 from benchmarks.render.page import template_digest
 from workflow.config import check, check_pairs, plan, swept
 from workflow.console import attach, closing_words, hush
+from workflow.planning.reference import reference_digest
 from workflow.preflight import check_targets, missing_files, missing_here
 from workflow.remaining import law_of
 from workflow.resources import announce, needed

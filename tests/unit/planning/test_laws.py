@@ -156,4 +156,4 @@ def test_a_run_that_cannot_be_built_any_more_is_left_out(recipe):
     assert left_out[0].startswith("d / Bonsai / plain / seed 0: cannot be built any more: ")
     cells = {Cell("d", "Bonsai", "plain", seed): recipe for seed, recipe in enumerate([GONE, fine])}
     records = {cell: {"recipe": json.loads(text), "params": {}} for cell, text in cells.items()}
-    assert [cell.seed for cell in planned_seconds(records, {"d": META}, "none.csv")] == [1]
+    assert [cell.seed for cell in planned_seconds(records, {"d": META})] == [1]

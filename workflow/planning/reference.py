@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from benchmarks.common.schema import load_yaml
 from benchmarks.data.cards import all_cards
 from workflow.planning.facts import facts_in
 from workflow.planning.observed import Observed, read_observed
-
-ROOT = Path(__file__).resolve().parents[2]
-REFERENCE = ROOT / "results" / "reference" / "runs.csv"
-REFERENCE_CONFIG = ROOT / "config" / "reference.yaml"
+from workflow.reference import REFERENCE, REFERENCE_CONFIG
 
 
 def reference_runs(results: Path | None = None) -> tuple[list[Observed], list[str]]:
@@ -22,9 +18,3 @@ def reference_runs(results: Path | None = None) -> tuple[list[Observed], list[st
     facts = facts_in(results, all_cards(define.get("datasets")))
     named = {kind: define.get(kind, {}) for kind in ("bases", "variants")}
     return read_observed(REFERENCE, facts, named)
-
-
-def reference_digest() -> str:
-    """Changes with the runs or with what their names mean: of what is made of them, a parameter."""
-    content = b"".join(path.read_bytes() for path in (REFERENCE, REFERENCE_CONFIG))
-    return hashlib.sha256(content).hexdigest()[:16]

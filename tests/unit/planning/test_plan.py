@@ -9,8 +9,8 @@ import pytest
 from benchmarks.data.cards import all_cards
 from benchmarks.records.cell import Cell
 from methods.registry import base_recipe
+from workflow import reference
 from workflow.config import check, plan
-from workflow.planning import reference
 from workflow.planning.actual import planned_seconds
 from workflow.planning.estimate import (
     GUESS,

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.records.cell import Cell
-from benchmarks.records.cells import RUN_FACTS, read_runs
+from benchmarks.records.cells import RUN_FACTS, cpu_of_work, read_runs
 from methods.cost import Cost, Term, law
 from methods.interface import Method
 from methods.registry import (
@@ -58,7 +58,6 @@ class Observed:
     seconds: float
     """CPU seconds without compiling, which is done once per version of the code."""
     megabytes: float
-    compiling: float
     here: bool
     """Whether this machine's own results have it."""
 
@@ -124,14 +123,12 @@ def observed(
         device = row.get("device")
         named = partial(_recipes, row, definitions)
         work, why = work_again(named, meta, device if isinstance(device, str) else "cpu")
-        compiling = row.get("warm_up_cpu_s", 0.0)
-        compiling = 0.0 if pd.isna(compiling) else float(compiling)
-        seconds = float(row["cpu_s"]) - compiling
+        seconds = cpu_of_work(row)
         if work is None or not seconds > 0:
             left_out.append(f"{cell}: {why or 'no CPU seconds'}")
             continue
         peak = float(row["peak_mb"])
-        found.append(Observed(cell, work, recipe_text(named()), seconds, peak, compiling, here))
+        found.append(Observed(cell, work, recipe_text(named()), seconds, peak, here))
     return found, left_out
 
 

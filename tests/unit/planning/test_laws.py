@@ -24,7 +24,7 @@ def run_of(dataset, seconds, law="A", variants=(), terms=None, seed=0, megabytes
     variant = "+".join(variants) or "plain"
     cell = Cell(dataset, law, variant, seed)
     work = Work(law, tuple(variants), "cpu", cost)
-    return Observed(cell, work, f"{law} {variant}", seconds, megabytes, 0.0, here=False)
+    return Observed(cell, work, f"{law} {variant}", seconds, megabytes, here=False)
 
 
 def start_of(found: Laws) -> float:
@@ -123,14 +123,16 @@ def test_rows_of_runs_csv_become_work():
         {**row, "variant": "mine", "cpu_s": 9.0, "recipe": recipe_text(recipes), **META},
         # Older: the names must be known.
         {**row, "variant": "RankNet-simple", "cpu_s": 12.0, "warm_up_cpu_s": 2.0},
+        # In shards, which are fitted in processes of their own.
+        {**row, "variant": "RankNet-simple", "cpu_s": 2.0, "fit_cpu_s": 7.0, "merge_cpu_s": 1.0},
         {**row, "variant": "unheard-of", "cpu_s": 12.0},
         {**row, "variant": "plain", "cpu_s": 12.0, "status": "timeout"},
         {**row, "variant": "ensemble", "cpu_s": 36.0},
     ]
     frame = pd.DataFrame([{"dataset": f"d{n}", "seed": 0, **row} for n, row in enumerate(rows)])
     found, left_out = observed(frame, lambda name: META)
-    assert [run.cell.dataset for run in found] == ["d0", "d1"]
-    assert [run.seconds for run in found] == [9.0, 10.0]
+    assert [run.cell.dataset for run in found] == ["d0", "d1", "d2"]
+    assert [run.seconds for run in found] == [9.0, 10.0, 9.0]
     assert found[0].work == found[1].work == work_of(recipes, META)
     assert found[0].recipe == found[1].recipe
     assert len(left_out) == 1

@@ -51,7 +51,7 @@ def ran(dataset, base, seconds, here=False):
     recipes = [base_recipe(base)]
     work = work_of(recipes, meta)
     cell = Cell(dataset, base, "plain", 0)
-    return Observed(cell, work, recipe_text(recipes), seconds, 123.0, 0.0, here)
+    return Observed(cell, work, recipe_text(recipes), seconds, 123.0, here)
 
 
 TWO_CORES = Machine(2, 0)

@@ -81,8 +81,7 @@ def test_the_bar_counts_the_cells_that_are_scored(monkeypatch, capsys):
 
 
 def test_a_target_that_was_taken_for_a_configuration_ends_in_what_to_type(root):
-
-    for target in ("audit", "datasets", "failed"):
+    for target in ("audit", "datasets", "failed", "plan"):
         config = yaml.safe_load((root / target).read_text())
         with pytest.raises(InvalidDocumentError) as caught:
             check_targets(config, ["config/smoke.yaml", target])

@@ -56,9 +56,10 @@ class Remaining:
         self.took: dict[Cell, float] = {}
 
     def finish(self, cell: Cell, seconds: float) -> None:
-        """A cell is done, after so many seconds."""
-        self.left.discard(cell)
-        self.took[cell] = seconds
+        """A cell is done, after so many seconds; if it was not to be run, these are of old."""
+        if cell in self.left:
+            self.left.remove(cell)
+            self.took[cell] = seconds
 
     def seconds(self) -> float | None:
         """Seconds to go on all cores; None before anything is known.

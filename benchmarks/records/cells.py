@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,7 @@ def cpu_of_work(row: Mapping[str, Any]) -> float:
     ``cpu_s`` is of the cell's own process. The shards of a cell, which alone has a phase of
     merging, are fitted in others, and ``fit_cpu_s`` is their sum.
     """
-    in_shards = _seconds(row, "fit_cpu_s") if not pd.isna(row.get("merge_cpu_s")) else 0.0
+    in_shards = _seconds(row, "fit_cpu_s") if not pd.isna(row.get("merge_cpu_s", math.nan)) else 0.0
     return float(row["cpu_s"]) - _seconds(row, "warm_up_cpu_s") + in_shards
 
 
@@ -132,7 +133,7 @@ def failures(cells: pd.DataFrame) -> pd.DataFrame:
 
 def _seconds(row: Mapping[str, Any], column: str) -> float:
     """0 where a row has no such phase."""
-    value = row.get(column)
+    value = row.get(column, math.nan)
     return 0.0 if pd.isna(value) else float(value)
 
 

@@ -108,6 +108,7 @@ def _lacking(card: Card, mirror: str | None) -> str:
     )
     if held:
         return ""
-    files = [file for source in card.sources[:1] for file in source.files]
-    origins = " or ".join(origin for file in files[:1] for origin in file.origins)
-    return f"not prepared, in no mirror; would be fetched from {origins}"
+    files = [file for source in card.sources for file in source.files if file.origins]
+    if not files:
+        return "not prepared, in no mirror, and its card knows no address to fetch it from"
+    return f"not prepared, in no mirror; would be fetched from {' or '.join(files[0].origins)}"

@@ -191,7 +191,10 @@ def test_what_a_dataset_is_made_of_is_missing_too(tmp_path, monkeypatch):
     blocks = [block(name, "DiSMEC", ["plain", "PW"]) for name in ("part", "vectors")]
     config = check({"cells": blocks}, "my.yaml")
     jobs = plan(config, "my.yaml", list(cards))
-    assert [line.split(":")[0] for line in missing_here(jobs, cards)] == ["EURLex-4.3K (4 cells)"]
+    (line,) = missing_here(jobs, cards)
+    assert line.startswith("EURLex-4.3K (4 cells): not prepared")
+    # The first of its sources is a file of mirrors alone, the second has an address.
+    assert line.endswith(cards["EURLex-4.3K"].sources[1].files[0].origins[0])
     # Once it is made, nothing is missing behind it.
     (tmp_path / "results/data/part").mkdir(parents=True)
     (tmp_path / "results/data/part/meta.json").write_text("{}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -40,6 +42,33 @@ class Cost:
     def seconds(self) -> float:
         """One core's seconds by the round figures."""
         return self.fits * sum(term.seconds for term in self.terms.values())
+
+
+def law(cost: Callable[[Mapping[str, Any]], Cost | None], meta: Mapping[str, Any]) -> Cost | None:
+    """What a method's ``cost`` says of such data; None where it has no law, or a broken one.
+
+    ``cost`` may be a user's code and is asked while a run goes on. A law only tells how long that
+    will be, so one that raises, or whose numbers are none, is a warning and stops nothing. No cell
+    calls this, so it counts for no digest.
+    """
+    try:
+        found = cost(meta)
+        fault = "" if found is None else _fault(found)
+    except Exception as error:
+        fault = f"{type(error).__name__}: {error}"
+    if fault:
+        name = getattr(getattr(cost, "__self__", None), "name", "a method")
+        warnings.warn(f"the law of cost of {name} is left out: {fault}", stacklevel=2)
+        return None
+    return found
+
+
+def _fault(found: Cost) -> str:
+    """Why a cost cannot be planned with; empty where it can."""
+    parts = [found.fits, *(part for t in found.terms.values() for part in (t.amount, t.unit_s))]
+    if not all(math.isfinite(part) and part >= 0 for part in (*parts, found.megabytes)):
+        return f"an amount is negative or no number in {found}"
+    return "" if found.seconds > 0 and found.megabytes > 0 else f"it says nothing at all: {found}"
 
 
 Priced = TypeVar("Priced", bound=Callable[..., Any])

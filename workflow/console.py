@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,21 +24,31 @@ from workflow.remaining import Law, Remaining
 
 EVALUATE = "evaluate"
 """The rule after which a cell is finished."""
+RUN = "run_cell"
+"""The rule that takes the time of a cell; its evaluation alone is short."""
 
 HEADLINES = ("P@1", "PSP@5", "PSP@3", "PSP@1")
 BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} cells [{elapsed}{postfix}]"
 
 
 class CellLines(logging.Handler):
-    """Listens to Snakemake's events and prints a line when a cell has been scored."""
+    """Listens to Snakemake's events and prints a line when a cell has been scored.
+
+    ``cells`` are scored; those of them that are ``run``, too, make up the time to go.
+    """
 
     def __init__(
-        self, cells: Sequence[Cell], law: Law, cores: int, folder: Path = Path("results")
+        self,
+        cells: Sequence[Cell],
+        run: Iterable[Cell],
+        law: Law,
+        cores: int,
+        folder: Path = Path("results"),
     ) -> None:
         super().__init__()
         self.folder = folder
         self.jobs: dict[int, Cell] = {}
-        self.remaining = Remaining(cells, law, cores)
+        self.remaining = Remaining(run, law, cores)
         # tqdm's disable=None: a bar on a terminal, none in a file or in CI.
         self.bar = tqdm(
             total=len(cells),
@@ -104,14 +114,19 @@ def attach(workflow: Any, law: Law) -> None:
     if not speaks(workflow):
         return
     manager = workflow.logger_manager
-    names = [job.wildcards for job in workflow.dag.needrun_jobs() if job.rule.name == EVALUATE]
-    cells = [Cell(n.dataset, n.base, n.variant, int(n.seed)) for n in names]
+    found: dict[str, list[Cell]] = {EVALUATE: [], RUN: []}
+    for job in workflow.dag.needrun_jobs():
+        if job.rule.name in found:
+            n = job.wildcards
+            found[job.rule.name].append(Cell(n.dataset, n.base, n.variant, int(n.seed)))
+    cells = found[EVALUATE]
     if cells:
         words = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
         logs = ", ".join(map(str, manager.get_logfile()))
         print(f"{words} to go; Snakemake's log: {logs}", file=sys.stderr)
         settings = workflow.resource_settings
-        manager.logger.addHandler(CellLines(cells, law, settings.cores or settings.nodes or 1))
+        cores = settings.cores or settings.nodes or 1
+        manager.logger.addHandler(CellLines(cells, found[RUN], law, cores))
 
 
 def words_of(seconds: float | None) -> str:

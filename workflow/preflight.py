@@ -62,7 +62,7 @@ def missing_here(
     waiting: Counter[str] = Counter()
     packages: Counter[str] = Counter()
     for job in jobs:
-        for name in (job.cell.dataset, *needed(job)):
+        for name in (*_read(job.cell.dataset, cards), *needed(job)):
             waiting[name] += 1
         try:
             package = assemble(job.base, job.variants).package
@@ -78,9 +78,21 @@ def missing_here(
     return [*lines, *(f"package {name} ({cells} cells)" for name, cells in packages.items())]
 
 
+def _read(name: str, cards: Mapping[str, Card]) -> list[str]:
+    """A dataset and what it is made of, as far as that has still to be made."""
+    of = cards[name].made_of if name in cards else None
+    if of is None or _is_prepared(name):
+        return [name]
+    return [name, *_read(of, cards)]
+
+
+def _is_prepared(name: str) -> bool:
+    return (DATA_FOLDER / name / "meta.json").exists()
+
+
 def _lacking(card: Card, mirror: str | None) -> str:
     """Why a dataset or resource is not here yet; empty where it is."""
-    if (DATA_FOLDER / card.name / "meta.json").exists():
+    if _is_prepared(card.name):
         return ""
     if card.unavailable:
         return card.unavailable
@@ -88,7 +100,7 @@ def _lacking(card: Card, mirror: str | None) -> str:
         folder = card.encoder.path()
         return "" if folder is not None and folder.exists() else card.encoder.install
     if card.embedding is not None or not any(source.files for source in card.sources):
-        return ""  # made from another dataset, or the user's own files: see missing_files
+        return ""  # made from another dataset, see _read, or the user's own: see missing_files
     if mirror and mirror.startswith(("http://", "https://")):
         return f"not prepared; {mirror} is asked first"
     held = mirror and any(
@@ -96,6 +108,7 @@ def _lacking(card: Card, mirror: str | None) -> str:
     )
     if held:
         return ""
-    files = [file for source in card.sources[:1] for file in source.files]
-    origins = " or ".join(origin for file in files[:1] for origin in file.origins)
-    return f"not prepared, in no mirror; would be fetched from {origins}"
+    files = [file for source in card.sources for file in source.files if file.origins]
+    if not files:
+        return "not prepared, in no mirror, and its card knows no address to fetch it from"
+    return f"not prepared, in no mirror; would be fetched from {' or '.join(files[0].origins)}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks.common.digests import read_object
 from benchmarks.records.cell import Cell
+from methods.cost import law as law_of_cost
 from methods.registry import MisfitError, Recipe, assemble
 
 Law = Callable[[Cell], float | None]
@@ -20,9 +21,10 @@ def planned_seconds(
 ) -> float | None:
     """Seconds on one core by the method's law of cost, None where it has none."""
     try:
-        estimate = assemble(base, variants).cost(meta)
+        method = assemble(base, variants)
     except MisfitError:
         return None
+    estimate = law_of_cost(method.cost, meta)
     return None if estimate is None else float(estimate.seconds)
 
 
@@ -54,9 +56,10 @@ class Remaining:
         self.took: dict[Cell, float] = {}
 
     def finish(self, cell: Cell, seconds: float) -> None:
-        """A cell is done, after so many seconds."""
-        self.left.discard(cell)
-        self.took[cell] = seconds
+        """A cell is done, after so many seconds; if it was not to be run, these are of old."""
+        if cell in self.left:
+            self.left.remove(cell)
+            self.took[cell] = seconds
 
     def seconds(self) -> float | None:
         """Seconds to go on all cores; None before anything is known.

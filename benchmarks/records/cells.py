@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,16 @@ def read_runs(path: str | Path) -> pd.DataFrame:
     return pd.read_csv(path)
 
 
+def cpu_of_work(row: Mapping[str, Any]) -> float:
+    """CPU seconds that a row of ``runs.csv`` took, compiling apart, in all its processes.
+
+    ``cpu_s`` is of the cell's own process. The shards of a cell, which alone has a phase of
+    merging, are fitted in others, and ``fit_cpu_s`` is their sum.
+    """
+    in_shards = _seconds(row, "fit_cpu_s") if not pd.isna(row.get("merge_cpu_s", math.nan)) else 0.0
+    return float(row["cpu_s"]) - _seconds(row, "warm_up_cpu_s") + in_shards
+
+
 def metric_names(cells: pd.DataFrame) -> pd.Series:
     """The printed names, ``PSP@3``, of the rows of ``cells``."""
     suffix = cells["k"].map(lambda k: "" if pd.isna(k) else f"@{int(k)}")
@@ -118,6 +129,12 @@ def failures(cells: pd.DataFrame) -> pd.DataFrame:
     """Cells that are not ok, with status and reason."""
     bad = cells[cells["status"] != "ok"]
     return bad[[*KEY, "status", "reason"]].drop_duplicates().reset_index(drop=True)
+
+
+def _seconds(row: Mapping[str, Any], column: str) -> float:
+    """0 where a row has no such phase."""
+    value = row.get(column, math.nan)
+    return 0.0 if pd.isna(value) else float(value)
 
 
 def _flat(record: dict[str, Any]) -> dict[str, Any]:

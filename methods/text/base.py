@@ -190,18 +190,24 @@ class TextMethod(Method):
 
     @price_only
     def cost(self, meta: Mapping[str, Any]) -> Cost | None:
-        """All epochs, which stopping early may shorten, dev evaluations, one look at the test."""
+        """All epochs, which stopping early may shorten, dev evaluations, one look at the test.
+
+        None for a sub-class that does not say how much :meth:`work` a document is.
+        """
         n_labels = trained_label_count(meta)
         dev = self.dev_size(meta)
         n = int(meta["n_train"]) - dev
         once = self.work_once(meta)
         products, steps, score = (n + dev) * once, 0.0, once
         for epochs, labels in self.stages(n_labels):
-            own = self.work(meta, labels)
+            try:
+                own = self.work(meta, labels)
+            except NotImplementedError:
+                return None
             steps += epochs * n / self.batch_size
             evaluated = dev * epochs * n / self.batch_size / max(1, self.evaluate_every)
             products += (FORWARD_AND_BACKWARD * epochs * n + evaluated) * own
-            score += self.work(meta, labels)
+            score += own
         terms = {
             "multiply-add": Term(products, 1 / MULTIPLY_ADDS_PER_S),
             "step": Term(steps, STEP_SECONDS),

@@ -3,51 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+from functools import cache, partial
 from typing import Any
 
-import pandas as pd
-
-from benchmarks.data.cards import all_cards
-from benchmarks.records.cell import KEY, Cell
-from methods.registry import Recipe
-from workflow.planning.estimate import MEASURED
+from benchmarks.records.cell import Cell
 from workflow.planning.laws import Laws, fit
-from workflow.planning.observed import NO_DEFINITIONS, work_of
-from workflow.planning.plan import earlier_runs
+from workflow.planning.observed import from_parts, work_again
+from workflow.planning.reference import reference_runs
 
 
 def planned_seconds(
-    records: Mapping[Cell, Mapping[str, Any]],
-    metas: Mapping[str, Mapping[str, Any]],
-    plan: str | Path,
+    records: Mapping[Cell, Mapping[str, Any]], metas: Mapping[str, Mapping[str, Any]]
 ) -> dict[Cell, float]:
-    """CPU seconds of cells, compiling apart, by the plan that was made before the run.
+    """CPU seconds of cells, compiling apart, by laws fitted to the shipped reference run.
 
-    Where ``plan`` (plan.csv) has no price, or one that was measured by this very run, it is what
-    the laws say that were fitted to the shipped reference run.
+    Of that, the runs on a cell's own dataset are left out: a price that was measured is no plan.
+    Nothing but the cells' own files and those of the tree is read, so that the same run has the
+    same report.
     """
-    made = _read(Path(plan))
-    laws: Laws | None = None
+    runs, _ = reference_runs()
+
+    @cache
+    def laws_without(dataset: str) -> Laws:
+        return fit([run for run in runs if run.cell.dataset != dataset])
+
+    datasets = {run.cell.dataset for run in runs}
     found = {}
     for cell, record in records.items():
         meta = metas.get(cell.dataset, {})
-        if cell in made:
-            found[cell] = made[cell]
-        elif "n_train" in meta and "members" not in record["params"].get("ensemble", {}):
-            if laws is None:
-                laws = fit(earlier_runs(all_cards(), NO_DEFINITIONS, own=False)[0])
-            recipes = [Recipe(part["class"], part["params"]) for part in record["recipe"]]
-            work = work_of(recipes, meta, str(record.get("device", "cpu")))
-            if work is not None:
-                found[cell] = laws.seconds(work)
+        if "n_train" not in meta or "members" in record["params"].get("ensemble", {}):
+            continue
+        recipes = partial(from_parts, record["recipe"])
+        work, _ = work_again(recipes, meta, str(record.get("device", "cpu")))
+        if work is not None:
+            laws = laws_without(cell.dataset if cell.dataset in datasets else "")
+            found[cell] = laws.seconds(work)
     return found
-
-
-def _read(path: Path) -> dict[Cell, float]:
-    if not path.exists():
-        return {}
-    rows = pd.read_csv(path)
-    rows = rows[(rows["basis"] != MEASURED) & rows["seconds"].notna()]
-    cells = rows[KEY].itertuples(index=False, name=None)
-    return {Cell(*cell): float(s) for cell, s in zip(cells, rows["seconds"], strict=True)}

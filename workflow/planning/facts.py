@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.data.cards import Card
+from benchmarks.data.cards import Card, Taken
 from benchmarks.data.facts import count
 from benchmarks.data.prepared import read_meta
 from benchmarks.data.synthetic import NAMES, generate
@@ -25,11 +25,13 @@ class Known:
     assumed: tuple[str, ...] = ()
 
 
-def known_of(name: str, cards: Mapping[str, Card], data: str | Path) -> Known | None:
-    """From the prepared folder, the generator, the card or its twin; None where all are silent."""
-    folder = Path(data, name)
-    if (folder / "meta.json").exists():
-        meta = read_meta(folder)
+def known_of(name: str, cards: Mapping[str, Card], data: str | Path | None) -> Known | None:
+    """From the prepared folder, the generator, the card or its twin; None where all are silent.
+
+    ``data`` holds prepared datasets; None where these are not to be looked at.
+    """
+    if data is not None and Path(data, name, "meta.json").exists():
+        meta = read_meta(Path(data, name))
         if "unavailable" not in meta:
             return Known(meta)
     if name in NAMES:
@@ -39,6 +41,8 @@ def known_of(name: str, cards: Mapping[str, Card], data: str | Path) -> Known | 
         return None
     if card.embedding is not None:
         return _embedded(card, cards, data)
+    if card.taken is not None:
+        return _part(card, card.taken, cards, data)
     meta = {**card.counts, **card.reference}
     assumed = []
     if "n_train" not in meta:
@@ -47,6 +51,8 @@ def known_of(name: str, cards: Mapping[str, Card], data: str | Path) -> Known | 
             return None
         meta = {**{k: v for k, v in twin.counts.items() if k in SIZES}, **twin.reference, **meta}
         assumed.append(f"as many documents as {twin.name}")
+    if "n_labels" not in meta:
+        return None
     if "n_features" in meta and "features_per_train_document" not in meta:
         assumed.append(f"{ASSUMED_WORDS:.0f} words per document")
     if "n_features" not in meta and "tokens_per_document" not in meta:
@@ -54,11 +60,14 @@ def known_of(name: str, cards: Mapping[str, Card], data: str | Path) -> Known | 
     return Known(meta, tuple(assumed))
 
 
-def facts_in(results: Path, cards: Mapping[str, Card]) -> Callable[[str], Mapping[str, Any] | None]:
+def facts_in(
+    results: Path | None, cards: Mapping[str, Card]
+) -> Callable[[str], Mapping[str, Any] | None]:
     """The counts of datasets by name, as :func:`known_of` finds them beside a folder's runs."""
+    data = None if results is None else results / "data"
 
     def facts(name: str) -> Mapping[str, Any] | None:
-        known = known_of(name, cards, results / "data")
+        known = known_of(name, cards, data)
         return None if known is None else known.meta
 
     return facts
@@ -71,7 +80,18 @@ def _twin(card: Card, cards: Mapping[str, Card]) -> Card | None:
     return next((c for c in same if "n_train" in c.counts), None)
 
 
-def _embedded(card: Card, cards: Mapping[str, Card], data: str | Path) -> Known | None:
+def _part(
+    card: Card, taken: Taken, cards: Mapping[str, Card], data: str | Path | None
+) -> Known | None:
+    """Some documents of another dataset; what the card counts itself is of these."""
+    of = known_of(taken.of, cards, data)
+    if of is None:
+        return None
+    sizes = {"n_train": taken.train, "n_test": taken.test}
+    return Known({**of.meta, **sizes, **card.counts, **card.reference}, of.assumed)
+
+
+def _embedded(card: Card, cards: Mapping[str, Card], data: str | Path | None) -> Known | None:
     """Another dataset with the vectors of its texts beside its words."""
     assert card.embedding is not None
     of = known_of(card.embedding.of, cards, data)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from benchmarks.records.cell import Cell
-from benchmarks.records.cells import RUN_FACTS, read_runs
-from methods.cost import Cost, Term
+from benchmarks.records.cells import RUN_FACTS, cpu_of_work, read_runs
+from methods.cost import Cost, Term, law
 from methods.interface import Method
 from methods.registry import (
     VARIANTS,
     MisfitError,
     Recipe,
-    UnknownNameError,
     assemble,
     base_recipe,
     variant_recipes,
@@ -58,7 +58,6 @@ class Observed:
     seconds: float
     """CPU seconds without compiling, which is done once per version of the code."""
     megabytes: float
-    compiling: float
     here: bool
     """Whether this machine's own results have it."""
 
@@ -71,17 +70,36 @@ def work_of(recipes: Iterable[Recipe], meta: Mapping[str, Any], device: str = "c
     except MisfitError:
         return None
     names = tuple(_class(recipe) for recipe in variants)
-    cost = method.cost(meta)
+    cost = law(method.cost, meta)
     if cost is None:
         documents = meta["n_train"] + meta.get("n_test", 0)
         cost = Cost({"document": Term(documents, DOCUMENT_SECONDS)}, UNKNOWN_MB)
     return Work(_class(base), names, device.partition(":")[0], cost)
 
 
+def work_again(
+    recipes: Callable[[], Iterable[Recipe]], meta: Mapping[str, Any], device: str
+) -> tuple[Work | None, str]:
+    """The work of an earlier run or, where it cannot be built any more, None and why.
+
+    Its class may be gone or take other parameters by now, and importing it runs a user's code.
+    """
+    try:
+        work = work_of(recipes(), meta, device)
+    except Exception as error:
+        return None, f"cannot be built any more: {type(error).__name__}: {error}"
+    return work, "" if work is not None else "a pair that does not fit any more"
+
+
 def recipe_text(recipes: Iterable[Recipe]) -> str:
     """Classes and parameters as one string, equal for equal recipes."""
     parts = [{"class": recipe.target, "params": dict(recipe.params)} for recipe in recipes]
     return json.dumps(parts, sort_keys=True)
+
+
+def from_parts(parts: Iterable[Mapping[str, Any]]) -> list[Recipe]:
+    """Recipes as ``run.json`` has them."""
+    return [Recipe(part["class"], part["params"]) for part in parts]
 
 
 def observed(
@@ -97,25 +115,20 @@ def observed(
         cell = Cell(row["dataset"], row["base"], row["variant"], int(row["seed"]))
         if row["status"] != "ok" or _is_mean(row):
             continue
-        try:
-            recipes = _recipes(row, definitions)
-        except UnknownNameError as unknown:
-            left_out.append(f"{cell}: {unknown}")
-            continue
         own = {key: row[key] for key in RUN_FACTS if key in row and not pd.isna(row[key])}
         meta = own if "n_train" in own else facts(cell.dataset)
         if meta is None:
             left_out.append(f"{cell}: nothing is known of the size of {cell.dataset}")
             continue
-        work = work_of(recipes, meta, str(row.get("device") or "cpu"))
-        compiling = row.get("warm_up_cpu_s", 0.0)
-        compiling = 0.0 if pd.isna(compiling) else float(compiling)
-        seconds = float(row["cpu_s"]) - compiling
+        device = row.get("device")
+        named = partial(_recipes, row, definitions)
+        work, why = work_again(named, meta, device if isinstance(device, str) else "cpu")
+        seconds = cpu_of_work(row)
         if work is None or not seconds > 0:
-            left_out.append(f"{cell}: no CPU seconds, or a pair that does not fit any more")
+            left_out.append(f"{cell}: {why or 'no CPU seconds'}")
             continue
         peak = float(row["peak_mb"])
-        found.append(Observed(cell, work, recipe_text(recipes), seconds, peak, compiling, here))
+        found.append(Observed(cell, work, recipe_text(named()), seconds, peak, here))
     return found, left_out
 
 
@@ -128,7 +141,7 @@ def read_observed(
 
 def _recipes(row: Mapping[str, Any], definitions: Definitions) -> list[Recipe]:
     if isinstance(row.get("recipe"), str):
-        return [Recipe(part["class"], part["params"]) for part in json.loads(row["recipe"])]
+        return from_parts(json.loads(row["recipe"]))
     variants = variant_recipes(row["variant"], definitions["variants"])
     return [base_recipe(row["base"], definitions["bases"]).under(variants), *variants]
 

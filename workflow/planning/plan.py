@@ -12,24 +12,32 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.common.schema import load_yaml
-from benchmarks.data.cards import Card, all_cards
+from benchmarks.data.cards import Card
 from benchmarks.papers.spec import Folders, load_papers
 from benchmarks.records.cell import Cell, Setup
 from workflow.config import Job
 from workflow.planning.coverage import Coverage, coverage, papers_of
-from workflow.planning.estimate import Estimate, Estimator, data_mb, tasks
+from workflow.planning.estimate import (
+    GUESS,
+    MEASURED,
+    MEASURED_ELSEWHERE,
+    SCALED,
+    UNKNOWN,
+    Estimate,
+    Estimator,
+    data_mb,
+    tasks,
+)
 from workflow.planning.facts import Known, facts_in, known_of
 from workflow.planning.laws import Laws, Miss, fit, leave_one_dataset_out
 from workflow.planning.observed import Definitions, Observed, read_observed
+from workflow.planning.reference import reference_runs
 from workflow.planning.schedule import Chain, Task, longest_chain, makespan
 from workflow.runtime.devices import cuda_cards, resolve
 
-ROOT = Path(__file__).resolve().parents[2]
-REFERENCE = ROOT / "results" / "reference" / "runs.csv"
-REFERENCE_CONFIG = ROOT / "config" / "reference.yaml"
 RESULTS = Path("results")
 NO_PAPER = "no paper"
+BASES_OF_PRICE = (MEASURED, MEASURED_ELSEWHERE, SCALED, GUESS, UNKNOWN)
 
 
 @dataclass(frozen=True)
@@ -50,17 +58,15 @@ class Machine:
 
 
 def earlier_runs(
-    cards: Mapping[str, Card], define: Definitions, results: Path = RESULTS, own: bool = True
+    cards: Mapping[str, Card], define: Definitions, results: Path = RESULTS
 ) -> tuple[list[Observed], list[str]]:
-    """What laws are fitted to: the shipped reference and, if asked for, this folder's own runs."""
-    reference = load_yaml(REFERENCE_CONFIG)["define"]
-    facts = facts_in(results, {**all_cards(reference.get("datasets")), **cards})
-    both = {kind: {**reference.get(kind, {}), **define[kind]} for kind in ("bases", "variants")}
-    runs, left_out = read_observed(REFERENCE, facts, both)
-    if own:
-        more, also = read_observed(results / "runs.csv", facts, define, here=True)
-        runs, left_out = [*runs, *more], [*left_out, *also]
-    return runs, left_out
+    """What laws are fitted to: the shipped reference and this folder's own runs.
+
+    ``cards`` and ``define`` are of the latter; they do not change what the reference ran.
+    """
+    runs, left_out = reference_runs(results)
+    own, also = read_observed(results / "runs.csv", facts_in(results, cards), define, here=True)
+    return [*runs, *own], [*left_out, *also]
 
 
 class Plan:
@@ -211,9 +217,6 @@ class Plan:
             seconds = makespan(self.tasks, cores, gpus)
             rows.append({"cores": cores, "gpus": gpus, "hours": seconds / 3600})
         return pd.DataFrame(rows)
-
-
-BASES_OF_PRICE = ("measured here", "measured in the reference run", "scaled", "guess", "unknown")
 
 
 def _setup(cell: Cell) -> Setup:

@@ -88,7 +88,7 @@ class Run:
     def planned(self) -> dict[Cell, float]:
         """CPU seconds that a cell was expected to take, compiling apart."""
         metas = {name: read_meta(self.folder / "data" / name) for name in self.datasets}
-        return planned_seconds(self.records, metas, self.folder / "plan.csv")
+        return planned_seconds(self.records, metas)
 
     def id_of(self, setup: Setup) -> str:
         """The setup's name in the page's data and anchors."""

@@ -22,6 +22,7 @@ from benchmarks.render.page import template_digest
 from workflow.config import check, check_pairs, plan, swept
 from workflow.console import attach, closing_words, hush
 from workflow.preflight import check_targets, missing_files, missing_here
+from workflow.reference import reference_digest
 from workflow.remaining import law_of
 from workflow.resources import announce, needed
 from workflow.runtime.cluster import continue_submitted, kept_outputs

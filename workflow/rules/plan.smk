@@ -3,6 +3,7 @@
 rule plan:
     log:
         "results/logs/plan.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:

@@ -25,6 +25,7 @@ rule report:
     params:
         code=code_digest("workflow.report"),
         templates=template_digest(),
+        reference=reference_digest(),
         papers=USER_PAPERS,
         own_data=list(USER_CARDS),
     script:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.records.cell import PLAIN, Cell, Setup
+from benchmarks.records.cells import cpu_of_work
 from benchmarks.records.summary import METHOD, Summary
 from benchmarks.render.views.numbers import plain, seconds
 from benchmarks.render.views.passport import COMPILING
@@ -28,8 +29,10 @@ def cost_rows(
     a variant adds to its base for each percent of PS improvement, where there is any.
     """
     columns = [f"{phase}_wall_s" for phase in PHASES]
-    columns += ["wall_s", "cpu_s", "peak_mb", f"{COMPILING}_cpu_s"]
+    columns += ["wall_s", "cpu_s", "peak_mb", "fit_cpu_s", "merge_cpu_s", f"{COMPILING}_cpu_s"]
     ran = runs[runs["status"] == "ok"].reindex(columns=[*METHOD, *columns])
+    ran["work_s"] = [cpu_of_work(row) for row in ran.to_dict("records")]
+    ran["all_s"] = ran["work_s"] + ran[f"{COMPILING}_cpu_s"].fillna(0.0)
     means = {Setup(*key): row for key, row in ran.groupby(METHOD, sort=False).mean().iterrows()}
     rows = []
     for setup in summary.setups:
@@ -47,14 +50,13 @@ def cost_rows(
             "fit": own["fit_wall_s"],
             "planned": law,
             "predict": own["predict_wall_s"],
-            "CPU": own["cpu_s"],
+            "CPU": own["all_s"],
             "per_point": per_point,
         }
         texts = {name: seconds(float(value)) for name, value in numbers.items()}
         if per_point < 0:
             texts["per_point"] = "less than plain"
-        compiling = own[f"{COMPILING}_cpu_s"]
-        numbers["ratio"] = (own["cpu_s"] - (0.0 if math.isnan(compiling) else compiling)) / law
+        numbers["ratio"] = own["work_s"] / law
         texts["ratio"] = plain(float(numbers["ratio"]))
         numbers["memory"] = own["peak_mb"]
         texts["memory"] = f"{plain(float(own['peak_mb']), 0)} MB"

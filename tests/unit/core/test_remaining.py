@@ -2,6 +2,7 @@
 
 import json
 import logging
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -9,7 +10,7 @@ import yaml
 from benchmarks.common.schema import InvalidDocumentError
 from benchmarks.records.cell import Cell
 from methods.registry import base_recipe
-from workflow.console import CellLines, words_of
+from workflow.console import CellLines, attach, words_of
 from workflow.preflight import check_targets
 from workflow.remaining import Remaining, law_of, planned_seconds
 
@@ -65,24 +66,70 @@ def test_the_time_to_go_in_words(seconds, words):
     assert words_of(seconds) == words
 
 
-def test_the_bar_counts_the_cells_that_are_scored(monkeypatch, capsys):
+@pytest.fixture
+def scored(monkeypatch):
+    """Has a handler hear that a cell has been scored, after a run of 5 seconds."""
     record = {"status": "ok", "wall_s": 5.0, "reason": ""}
     monkeypatch.setattr("workflow.console.read_record", lambda folder: record)
     monkeypatch.setattr("workflow.console._headline", lambda cell, folder: ["P@1 50.00"])
-    lines = CellLines(CELLS, law, cores=1)
+
+    def hear(lines, cell):
+        names = {**vars(cell), "seed": str(cell.seed)}
+        started = {"event": "job_info", "rule_name": "evaluate", "wildcards": names, "jobid": 7}
+        for extra in (started, {"event": "job_finished", "job_id": 7}):
+            lines.handle(logging.makeLogRecord(extra))
+
+    return hear
+
+
+def test_the_bar_counts_the_cells_that_are_scored(scored, capsys):
+    lines = CellLines(CELLS, CELLS, law, cores=1)
     cell = CELLS[2]
-    names = {"dataset": "D", "base": "fast", "variant": "plain", "seed": "0"}
-    started = {"event": "job_info", "rule_name": "evaluate", "wildcards": names, "jobid": 7}
-    for extra in (started, {"event": "job_finished", "job_id": 7}):
-        lines.handle(logging.makeLogRecord(extra))
+    scored(lines, cell)
     assert f"{cell}: ok, 5.0 s, P@1 50.00" in capsys.readouterr().err
     assert lines.remaining.took == {cell: 5.0}
     lines.close()
 
 
-def test_a_target_that_was_taken_for_a_configuration_ends_in_what_to_type(root):
+def run_of(jobs):
+    """What a run of Snakemake with these jobs, rules and cells, shows of itself."""
+    wanted = [
+        SimpleNamespace(rule=SimpleNamespace(name=rule), wildcards=SimpleNamespace(**vars(cell)))
+        for rule, cell in jobs
+    ]
+    settings = SimpleNamespace(verbose=False, quiet=None)
+    manager = SimpleNamespace(
+        settings=settings,
+        plugin_handlers=[],
+        logger=logging.Logger("a run"),
+        get_logfile=list,
+    )
+    return SimpleNamespace(
+        logger_manager=manager,
+        dag=SimpleNamespace(needrun_jobs=lambda: wanted),
+        resource_settings=SimpleNamespace(cores=1, nodes=None),
+    )
 
-    for target in ("audit", "datasets", "failed"):
+
+def test_a_cell_that_is_only_scored_again_takes_no_time(scored, capsys):
+    again, anew = CELLS[2], CELLS[:2]
+    jobs = [("evaluate", again), *((rule, c) for c in anew for rule in ("run_cell", "evaluate"))]
+    run = run_of([*jobs, ("evaluate", CELLS[3])])
+    attach(run, law)
+    assert "4 cells to go" in capsys.readouterr().err
+    (lines,) = run.logger_manager.logger.handlers
+    scored(lines, again)
+    assert f"{again}: ok" in capsys.readouterr().err
+    assert lines.remaining.seconds() is None, "what it took is of an earlier run"
+    scored(lines, anew[0])
+    assert lines.remaining.seconds() == 5.0, "the other cell that is run"
+    scored(lines, anew[1])
+    assert lines.remaining.seconds() == 0
+    lines.close()
+
+
+def test_a_target_that_was_taken_for_a_configuration_ends_in_what_to_type(root):
+    for target in ("audit", "datasets", "failed", "plan"):
         config = yaml.safe_load((root / target).read_text())
         with pytest.raises(InvalidDocumentError) as caught:
             check_targets(config, ["config/smoke.yaml", target])

@@ -1,5 +1,6 @@
 """Laws fitted to made-up runs find what the runs were made with."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from benchmarks.records.cell import Cell
 from methods.cost import Cost, Term
 from methods.registry import base_recipe, variant_recipes
 from workflow.planning import laws
+from workflow.planning.actual import planned_seconds
 from workflow.planning.laws import Laws, fit, leave_one_dataset_out, spread_of
 from workflow.planning.observed import Observed, Work, observed, recipe_text, work_of
 
@@ -22,7 +24,7 @@ def run_of(dataset, seconds, law="A", variants=(), terms=None, seed=0, megabytes
     variant = "+".join(variants) or "plain"
     cell = Cell(dataset, law, variant, seed)
     work = Work(law, tuple(variants), "cpu", cost)
-    return Observed(cell, work, f"{law} {variant}", seconds, megabytes, 0.0, here=False)
+    return Observed(cell, work, f"{law} {variant}", seconds, megabytes, here=False)
 
 
 def start_of(found: Laws) -> float:
@@ -121,14 +123,16 @@ def test_rows_of_runs_csv_become_work():
         {**row, "variant": "mine", "cpu_s": 9.0, "recipe": recipe_text(recipes), **META},
         # Older: the names must be known.
         {**row, "variant": "RankNet-simple", "cpu_s": 12.0, "warm_up_cpu_s": 2.0},
+        # In shards, which are fitted in processes of their own.
+        {**row, "variant": "RankNet-simple", "cpu_s": 2.0, "fit_cpu_s": 7.0, "merge_cpu_s": 1.0},
         {**row, "variant": "unheard-of", "cpu_s": 12.0},
         {**row, "variant": "plain", "cpu_s": 12.0, "status": "timeout"},
         {**row, "variant": "ensemble", "cpu_s": 36.0},
     ]
     frame = pd.DataFrame([{"dataset": f"d{n}", "seed": 0, **row} for n, row in enumerate(rows)])
     found, left_out = observed(frame, lambda name: META)
-    assert [run.cell.dataset for run in found] == ["d0", "d1"]
-    assert [run.seconds for run in found] == [9.0, 10.0]
+    assert [run.cell.dataset for run in found] == ["d0", "d1", "d2"]
+    assert [run.seconds for run in found] == [9.0, 10.0, 9.0]
     assert found[0].work == found[1].work == work_of(recipes, META)
     assert found[0].recipe == found[1].recipe
     assert len(left_out) == 1
@@ -136,3 +140,22 @@ def test_rows_of_runs_csv_become_work():
     assert observed(frame.iloc[1:2], lambda name: None)[1] == [
         "d1 / Bonsai / RankNet-simple / seed 0: nothing is known of the size of d1"
     ]
+
+
+GONE = '[{"class": "gone:Gone", "params": {}}]'
+OTHER_PARAMETERS = '[{"class": "methods.trees.parabel:Bonsai", "params": {"no_such": 1}}]'
+
+
+@pytest.mark.parametrize("recipe", [GONE, OTHER_PARAMETERS, "[{", "[]"])
+def test_a_run_that_cannot_be_built_any_more_is_left_out(recipe):
+    row = {"dataset": "d", "base": "Bonsai", "variant": "plain", "seed": 0, "status": "ok"}
+    row |= {"cpu_s": 9.0, "peak_mb": 100.0, "device": "cpu", **META}
+    fine = recipe_text([base_recipe("Bonsai")])
+    frame = pd.DataFrame([{**row, "recipe": recipe}, {**row, "seed": 1, "recipe": fine}])
+    found, left_out = observed(frame, lambda name: None)
+    assert [run.cell.seed for run in found] == [1]
+    assert len(left_out) == 1
+    assert left_out[0].startswith("d / Bonsai / plain / seed 0: cannot be built any more: ")
+    cells = {Cell("d", "Bonsai", "plain", seed): recipe for seed, recipe in enumerate([GONE, fine])}
+    records = {cell: {"recipe": json.loads(text), "params": {}} for cell, text in cells.items()}
+    assert [cell.seed for cell in planned_seconds(records, {"d": META})] == [1]

@@ -9,6 +9,7 @@ import pytest
 from benchmarks.data.cards import all_cards
 from benchmarks.records.cell import Cell
 from methods.registry import base_recipe
+from workflow import reference
 from workflow.config import check, plan
 from workflow.planning.actual import planned_seconds
 from workflow.planning.estimate import (
@@ -20,10 +21,13 @@ from workflow.planning.estimate import (
     tasks,
 )
 from workflow.planning.facts import known_of
+from workflow.planning.laws import fit
 from workflow.planning.observed import Observed, recipe_text, work_of
 from workflow.planning.page import as_text, in_words, write_plan
-from workflow.planning.plan import Machine, Plan
+from workflow.planning.plan import Machine, Plan, earlier_runs
+from workflow.planning.reference import reference_runs
 from workflow.planning.schedule import longest_chain
+from workflow.preflight import missing_here
 
 OWN = {
     "small": {"format": "xc", "train": "a", "test": "b"},
@@ -47,7 +51,7 @@ def ran(dataset, base, seconds, here=False):
     recipes = [base_recipe(base)]
     work = work_of(recipes, meta)
     cell = Cell(dataset, base, "plain", 0)
-    return Observed(cell, work, recipe_text(recipes), seconds, 123.0, 0.0, here)
+    return Observed(cell, work, recipe_text(recipes), seconds, 123.0, here)
 
 
 TWO_CORES = Machine(2, 0)
@@ -158,26 +162,105 @@ def test_sizes_come_from_the_card_its_twin_or_the_generator(tmp_path):
     assert known_of("x", embedded, tmp_path).meta["n_features"] == 5000 + 384
 
 
-def test_the_report_reads_the_plan_that_was_made_before(tmp_path):
-    recipe = [{"class": "methods.trees.parabel:Bonsai", "params": {}}]
-    record = {"recipe": recipe, "params": {"Bonsai": {}}, "device": "cpu"}
-    cells = [Cell("small", "Bonsai", "plain", seed) for seed in range(3)]
-    records = dict.fromkeys(cells, record)
-    metas = {"small": OWN["small"]["counts"]}
+def test_a_card_that_does_not_count_labels_says_too_little(tmp_path):
+    local = {"format": "xc", "train": "a", "test": "b", "counts": {"n_train": 4}}
+    assert known_of("x", all_cards({"x": local}), tmp_path) is None
+
+
+def test_a_part_has_the_facts_of_the_whole_and_its_own_numbers(tmp_path):
+    take = {"of": "EURLex-4K", "train": 100, "test": 20}
+    cards = all_cards({"part": {"take": take, "counts": {"labels_in_train": 77}}})
+    whole = known_of("EURLex-4K", cards, tmp_path)
+    part = known_of("part", cards, tmp_path)
+    own = {"n_train": 100, "n_test": 20, "labels_in_train": 77}
+    assert part.meta == {**whole.meta, **own}
+    assert part.assumed == whole.assumed
+    lost = all_cards({"part": {"take": {**take, "of": "unsized"}}, "unsized": OWN["unsized"]})
+    assert known_of("part", lost, tmp_path) is None
+
+
+def test_what_a_dataset_is_made_of_is_missing_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TAILTABLES_MIRROR", raising=False)
+    cards = all_cards(
+        {
+            "part": {"take": {"of": "EURLex-4.3K", "train": 100, "test": 20}},
+            "vectors": {"embed": {"of": "part", "encoder": "all-MiniLM-L6-v2"}},
+        }
+    )
+    blocks = [block(name, "DiSMEC", ["plain", "PW"]) for name in ("part", "vectors")]
+    config = check({"cells": blocks}, "my.yaml")
+    jobs = plan(config, "my.yaml", list(cards))
+    (line,) = missing_here(jobs, cards)
+    assert line.startswith("EURLex-4.3K (4 cells): not prepared")
+    # The first of its sources is a file of mirrors alone, the second has an address.
+    assert line.endswith(cards["EURLex-4.3K"].sources[1].files[0].origins[0])
+    # Once it is made, nothing is missing behind it.
+    (tmp_path / "results/data/part").mkdir(parents=True)
+    (tmp_path / "results/data/part/meta.json").write_text("{}")
+    assert missing_here(jobs, cards) == []
+
+
+BONSAI = {
+    "recipe": [{"class": "methods.trees.parabel:Bonsai", "params": {}}],
+    "params": {"Bonsai": {}},
+    "device": "cpu",
+}
+
+
+def test_the_report_prices_cells_by_the_reference_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cell = Cell("small", "Bonsai", "plain", 0)
+    records, metas = {cell: BONSAI}, {"small": OWN["small"]["counts"]}
+    found = planned_seconds(records, metas)
+    runs, left_out = reference_runs()
+    assert left_out == []
+    work = work_of([base_recipe("Bonsai")], metas["small"])
+    assert found == {cell: fit(runs).seconds(work)}
+    # Whatever else is in the folder of results: it is no declared input of the report.
     columns = ["dataset", "base", "variant", "seed", "seconds", "basis"]
-    rows = [
-        ["small", "Bonsai", "plain", 0, 5.5, SCALED],
-        ["small", "Bonsai", "plain", 1, 9.9, MEASURED],
-    ]
-    pd.DataFrame(rows, columns=columns).to_csv(tmp_path / "plan.csv", index=False)
-    found = planned_seconds(records, metas, tmp_path / "plan.csv")
-    assert found[cells[0]] == 5.5
-    # What this run itself measured is no plan; there the laws of the reference speak.
-    assert found[cells[1]] == found[cells[2]] != 9.9
-    assert planned_seconds({cells[0]: record}, {"small": {}}, tmp_path / "none.csv") == {}
-    ensemble = replace(cells[0], variant="ensemble")
-    members = {**record, "params": {"ensemble": {"members": 3}}}
-    assert planned_seconds({ensemble: members}, metas, tmp_path / "none.csv") == {}
+    for name, row in (("plan.csv", [5.5, SCALED]), ("runs.csv", [9.9, MEASURED])):
+        path = tmp_path / "results" / name
+        path.parent.mkdir(exist_ok=True)
+        frame = pd.DataFrame([["small", "Bonsai", "plain", 0, *row]], columns=columns)
+        frame.to_csv(path, index=False)
+    prepared = tmp_path / "results/data/EURLex-4K/meta.json"
+    prepared.parent.mkdir(parents=True)
+    prepared.write_text("{broken")
+    assert planned_seconds(records, metas) == found
+    assert planned_seconds(records, {"small": {}}) == {}
+    members = {**BONSAI, "params": {"ensemble": {"members": 3}}}
+    assert planned_seconds({replace(cell, variant="ensemble"): members}, metas) == {}
+
+
+def test_what_the_reference_measured_of_a_cell_is_no_plan_of_it():
+    cell = Cell("EURLex-4K", "Bonsai", "plain", 0)
+    meta = known_of("EURLex-4K", CARDS, None).meta
+    runs, _ = reference_runs()
+    assert cell in {run.cell for run in runs}
+    others = fit([run for run in runs if run.cell.dataset != "EURLex-4K"])
+    seconds = others.seconds(work_of([base_recipe("Bonsai")], meta))
+    assert planned_seconds({cell: BONSAI}, {"EURLex-4K": meta}) == {cell: seconds}
+    assert seconds != fit(runs).seconds(work_of([base_recipe("Bonsai")], meta))
+
+
+def test_the_digest_of_the_reference_changes_with_it(tmp_path, monkeypatch):
+    before = reference.reference_digest()
+    for name in ("REFERENCE", "REFERENCE_CONFIG"):
+        copy = tmp_path / name
+        copy.write_bytes(getattr(reference, name).read_bytes() + b"#")
+        with monkeypatch.context() as context:
+            context.setattr(reference, name, copy)
+            assert reference.reference_digest() != before
+
+
+def test_a_users_definitions_do_not_change_what_the_reference_ran(tmp_path):
+    changed = {"RankNet-overfitted": {"extends": "RankNet", "params": {"rate": 0.5}}}
+    mine = {"bases": {}, "variants": changed}
+    other = {"EURLex-4K-half+MiniLM": {**OWN["small"], "counts": {"n_train": 1, "n_labels": 1}}}
+    shipped, _ = reference_runs()
+    assert "RankNet-overfitted" in {run.cell.variant for run in shipped}
+    assert earlier_runs(all_cards(other), mine, tmp_path) == (shipped, [])
 
 
 def test_tasks_leave_out_what_has_no_price():

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from benchmarks.evaluation import statistics
-from benchmarks.records.cell import PLAIN, Setup
+from benchmarks.records.cell import PLAIN, Cell, Setup
 from benchmarks.records.labels import FACTS, FOUND, movements, read_labels
 from benchmarks.records.summary import Estimate, Summary, over_seeds
-from benchmarks.render.views import answer, quality
+from benchmarks.render.views import answer, cost, quality
 from benchmarks.render.views.numbers import bracket, data, seconds, signed
 
 
@@ -133,3 +133,18 @@ def test_label_names_stay_text(tmp_path):
     back = read_labels(tmp_path / "labels.csv")
     assert back["name"].tolist() == names
     assert math.isnan(back[f"{FOUND}B/V"][1])
+
+
+def test_the_shards_of_a_cell_count_for_what_it_took(summary):
+    row = {"dataset": "D", "base": "B", "seed": 0, "status": "ok", "wall_s": 9.0, "peak_mb": 1.0}
+    row |= {"fit_wall_s": 40.0, "fit_cpu_s": 40.0, "cpu_s": 50.0, "warm_up_cpu_s": 5.0}
+    # V is fitted in shards: its own process merges and predicts, and compiled nothing.
+    sharded = {**row, "cpu_s": 3.0, "warm_up_cpu_s": None, "merge_cpu_s": 1.0}
+    runs = pd.DataFrame([{**row, "variant": PLAIN}, {**sharded, "variant": "V"}])
+    planned = {Cell("D", "B", variant, 0): 10.0 for variant in (PLAIN, "V")}
+    rows = cost.cost_rows(summary, runs, planned, lambda setup: setup.variant)
+    found = {row["id"]: (row["numbers"]["CPU"], row["numbers"]["ratio"]) for row in rows}
+    assert found == {PLAIN: (50.0, 4.5), "V": (43.0, pytest.approx(4.3))}
+    # A file in which no cell has shards has no such column.
+    rows = cost.cost_rows(summary, runs.iloc[:1].drop(columns="merge_cpu_s"), planned, str)
+    assert rows[0]["numbers"]["ratio"] == 4.5

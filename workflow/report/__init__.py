@@ -151,7 +151,9 @@ def _page_data(run: Run, sentences: Sequence[Mapping[str, Any]]) -> dict[str, An
     """What the page's script draws from."""
     summary, ids = run.summary, run.id_of
     setups = summary.setups
-    bases = list(dict.fromkeys(s.base for s in setups))
+    # Those with variants come first: there are more bases than colours, and these are compared.
+    compared = [s.base for s in setups if s.variant != PLAIN]
+    bases = list(dict.fromkeys([*compared, *(s.base for s in setups)]))
     variants = list(dict.fromkeys(s.variant for s in setups))
     fits = {row["id"]: row for row in cost.cost_rows(summary, run.results.runs, {}, ids)}
     return {

@@ -39,10 +39,9 @@ SHOWN = ["table", "dataset", "base", "variant", "metric", "printed", "ours", "lo
 def run_in_words(runs: pd.DataFrame) -> str:
     """How many cells ran, at which commits, on what, and how long they took."""
     ok = runs[runs["status"] == "ok"]
-    at = runs[["commit", "dirty"]].drop_duplicates().fillna({"commit": "unknown", "dirty": False})
     commits = ", ".join(
-        f"{commit[:7]}{' (with uncommitted edits)' if dirty else ''}"
-        for commit, dirty in at.itertuples(index=False)
+        "unknown" if pd.isna(commit) else f"{commit[:7]}{' (with uncommitted edits)' * bool(dirty)}"
+        for commit, dirty in runs[["commit", "dirty"]].drop_duplicates().itertuples(index=False)
     )
     return (
         f"{len(ok)} of {len(runs)} cells are ok. Commit: {commits}. Processor: "

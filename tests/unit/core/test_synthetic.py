@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from benchmarks.data import load
+from benchmarks.data.english import COMMON, NEGATORS, themes
 from benchmarks.data.synthetic import (
     CORPORA,
     NAMES,
-    NEGATORS,
-    OF_BACKGROUND,
-    OF_TOPIC,
     SHARE_NEGATED,
     _documents,
+    english_words,
     generate,
 )
 from benchmarks.evaluation.propensity import inverse_propensity
@@ -89,28 +88,48 @@ def test_bow_and_text_have_the_same_labels(corpus):
 
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_a_text_negates_words_of_labels_it_does_not_carry(corpus):
-    """Every negator stands before a word of a label that the document does not carry; the words
-    of its own labels and topics are all still there, without a negator."""
-    shape = CORPORA[corpus]
-    complete, _, _, before, origin = _documents(corpus)
+    """Behind every negator is a word of a label that the document does not carry; every other word
+    of a label is of one that it carries."""
+    drawn = _documents(corpus)
+    words = english_words(CORPORA[corpus], drawn.topic_of_label)
+    label_of = {word: label for label, own in enumerate(words.of_labels) for word in own}
+    assert len(label_of) == words.of_labels.size, "no word is of two labels"
     train, test = generate(f"{corpus}-text")
     rows = [*train.inputs.tokens, *test.inputs.tokens]
-    labels_of = {}
-    for word, label in zip(before.ids.tolist(), origin.tolist(), strict=True):
-        labels_of.setdefault(word, set()).add(label)
+    spelt = train.inputs.tokens.vocabulary
     negated_words = 0
     for i, row in enumerate(rows):
-        negators = np.flatnonzero(np.isin(row, np.arange(2, 2 + NEGATORS)))
-        negated = np.isin(np.arange(len(row)), negators + 1)
-        assert len(negators) == negated.sum(), "a negator has a word behind it"
-        carried = {*complete[i].indices.tolist(), OF_BACKGROUND, OF_TOPIC}
-        assert all(labels_of[word] - carried for word in row[negated].tolist())
-        own = slice(before.indptr[i], before.indptr[i + 1])
-        kept = np.bincount(np.delete(row, [*negators, *negators + 1]), minlength=shape.n_words)
-        content = before.ids[own][origin[own] != OF_BACKGROUND]
-        assert (kept >= np.bincount(content, minlength=shape.n_words)).all()
-        negated_words += negated.sum()
+        carried = set(drawn.complete[i].indices.tolist())
+        behind = {at + 1 for at, word in enumerate(row) if spelt[word] in NEGATORS}
+        assert all(label_of[row[at]] not in carried for at in behind)
+        others = {label_of.get(word) for at, word in enumerate(row) if at not in behind}
+        assert others - {None} <= carried
+        negated_words += len(behind)
     assert 0.1 < negated_words / sum(map(len, rows)) < SHARE_NEGATED
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_labels_of_a_topic_have_words_of_its_theme(corpus):
+    """At least nine in ten: a theme has no more groups of words than labels on average."""
+    shape, topic_of_label = CORPORA[corpus], _documents(corpus).topic_of_label
+    words = english_words(shape, topic_of_label)
+    of_theme = [{word for group in theme.groups for word in group} for theme in themes()]
+    inside = [
+        {words.vocabulary[word] for word in own} <= of_theme[topic]
+        for own, topic in zip(words.of_labels, topic_of_label, strict=True)
+    ]
+    assert np.mean(inside) > 0.9
+
+
+def test_the_english_words_are_all_different():
+    words = [*NEGATORS, *COMMON]
+    for theme in themes():
+        words += [*theme.general, *(word for group in theme.groups for word in group)]
+    assert len(set(words)) == len(words)
+    assert all(word.isalpha() and word.islower() for word in words)
+    assert len({len(theme.general) for theme in themes()}) == 1
+    assert len({len(theme.groups) for theme in themes()}) == 1
+    assert len(themes()) >= max(shape.n_topics for shape in CORPORA.values())
 
 
 @pytest.mark.parametrize(

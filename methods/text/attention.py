@@ -87,12 +87,16 @@ class LabelContexts:
             place[columns] = torch.arange(len(columns), device=columns.device)
             there = place[labels] >= 0
             rows, labels, changed = rows[there], place[labels[there]], changed[there]
-        return found.index_put((rows, labels), head(changed).to(found.dtype))
+        logits = head(changed, vectors[labels]).to(found.dtype)
+        return found.index_put((rows, labels), logits)
 
 
 def attention(hidden: torch.Tensor, mask: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
     """Attention of each label over the tokens, float[n, L, T]; 0 at padding."""
-    scores = torch.matmul(vectors, hidden.transpose(1, 2))
+    return _softmax(torch.matmul(vectors, hidden.transpose(1, 2)), mask)
+
+
+def _softmax(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return nn.functional.softmax(scores.masked_fill(~mask.unsqueeze(1), -torch.inf), dim=-1)
 
 
@@ -112,26 +116,48 @@ def fused_logits(
     # The bias passes through the attention unchanged: its weights sum to 1.
     projected = nn.functional.linear(hidden, first.weight, first.bias)
     keep = hidden.shape[0] * hidden.shape[1] * vectors.shape[-2] <= kept_numbers
-    if hidden.device.type == "cpu":
-        lengths = mask.sum(dim=1).tolist()
-        return head.above_relu(_Attended.apply(hidden, projected, vectors, lengths, keep))
+    if hidden.device.type != "cpu":
+        return _by_operations(
+            hidden, mask, vectors, projected, head, None if keep else kept_numbers
+        )
+    lengths = mask.sum(dim=1).tolist()
+    reached, matched = _Attended.apply(hidden, projected, vectors, lengths, keep, head.match)
+    logits = head.above_relu(reached)
+    return logits + head.match * matched if head.match else logits
+
+
+def _by_operations(
+    hidden: torch.Tensor,
+    mask: torch.Tensor,
+    vectors: torch.Tensor,
+    projected: torch.Tensor,
+    head: SharedHead,
+    at_once: int | None,
+) -> torch.Tensor:
+    """The same by whole operations, as a card likes it; ``at_once`` attention weights at a time,
+    computed again in the backward pass, where it is not None."""
 
     def part(some: torch.Tensor, hidden: torch.Tensor, projected: torch.Tensor) -> torch.Tensor:
-        return head.above_relu(nn.functional.relu(attention(hidden, mask, some) @ projected))
+        scores = torch.matmul(some, hidden.transpose(1, 2))
+        weights = _softmax(scores, mask)
+        logits = head.above_relu(nn.functional.relu(weights @ projected))
+        return logits + head.match * (weights * scores).sum(dim=-1) if head.match else logits
 
-    if keep:
+    if at_once is None:
         return part(vectors, hidden, projected)
-    chunks = vectors.split(max(1, kept_numbers // (hidden.shape[0] * hidden.shape[1])), dim=-2)
+    chunks = vectors.split(max(1, at_once // (hidden.shape[0] * hidden.shape[1])), dim=-2)
     return torch.cat(
         [checkpoint(part, some, hidden, projected, use_reentrant=False) for some in chunks], dim=1
     )
 
 
 class _Attended(torch.autograd.Function):
-    """relu(attention @ projected), float[n, L, m], document by document within the cache.
+    """relu(attention @ projected), float[n, L, m], document by document within the cache; and the
+    product of each context with its label's vector, float[n, L], where ``match`` is not 0.
 
-    Documents are taken at their own lengths, so padding costs nothing and no mask is needed. The
-    gradient of the softmax needs sum_t P dP, which is the sum over the output of R dR.
+    Documents are taken at their own lengths, so padding costs nothing and no mask is needed. With
+    attention P, scores S and outputs R, the gradient of the softmax needs sum_t P dP, which is the
+    sum over the output of R dR. The product is Q = sum_t P S; its gradient by S is P (1 + S - Q).
     """
 
     @staticmethod
@@ -142,40 +168,51 @@ class _Attended(torch.autograd.Function):
         vectors: torch.Tensor,
         lengths: list[int],
         keep: bool,
-    ) -> torch.Tensor:
+        match: float,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         result = hidden.new_empty(len(hidden), vectors.shape[-2], projected.shape[2])
+        matched = hidden.new_empty(result.shape[:2] if match else 0)
         kept = []
         for i, rows, h in _blocks(hidden, vectors, lengths):
-            weights = torch.softmax(_of_document(vectors, i)[rows] @ h.T, dim=-1)
+            scores = _of_document(vectors, i)[rows] @ h.T
+            weights = torch.softmax(scores, dim=-1)
             torch.mm(weights, projected[i, : len(h)], out=result[i, rows])
+            if match:
+                matched[i, rows] = torch.linalg.vecdot(weights, scores)
             if keep and any(ctx.needs_input_grad):
-                kept.append(weights)
+                # Where scores are needed again, the softmax is the cheaper of the two to redo.
+                kept.append(scores if match else weights)
         result.relu_()
-        ctx.save_for_backward(hidden, projected, vectors, result)
-        ctx.lengths, ctx.kept = lengths, kept
-        return result
+        ctx.save_for_backward(hidden, projected, vectors, result, matched)
+        ctx.lengths, ctx.kept, ctx.match = lengths, kept, match
+        return result, matched
 
     @staticmethod
     def backward(ctx: Any, *slopes: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        hidden, projected, vectors, result = ctx.saved_tensors
-        (slope,) = slopes
+        hidden, projected, vectors, result, matched = ctx.saved_tensors
+        slope, of_matched = slopes
         of_hidden = torch.zeros_like(hidden)
         of_projected = torch.zeros_like(projected)
         of_vectors = torch.zeros_like(vectors)
         for number, (i, rows, h) in enumerate(_blocks(hidden, vectors, ctx.lengths)):
             some, length = _of_document(vectors, i)[rows], len(h)
             if ctx.kept and ctx.kept[number] is not None:  # else a second backward pass, of SSMix
-                weights, ctx.kept[number] = ctx.kept[number], None
+                kept, ctx.kept[number] = ctx.kept[number], None
             else:
-                weights = torch.softmax(some @ h.T, dim=-1)
+                kept = some @ h.T if ctx.match else torch.softmax(some @ h.T, dim=-1)
+            weights = torch.softmax(kept, dim=-1) if ctx.match else kept
             reached = result[i, rows]
             into = slope[i, rows] * (reached > 0)
             of_projected[i, :length].addmm_(weights.T, into)
             of_scores = torch.mm(into, projected[i, :length].T)
-            of_scores.sub_((into * reached).sum(dim=1, keepdim=True)).mul_(weights)
+            constant = -(into * reached).sum(dim=1)
+            if ctx.match:
+                of_scores.addcmul_(kept, of_matched[i, rows, None])
+                constant += of_matched[i, rows] * (1.0 - matched[i, rows])
+            of_scores.add_(constant[:, None]).mul_(weights)
             of_hidden[i, :length].addmm_(of_scores.T, some)
             _of_document(of_vectors, i)[rows].addmm_(of_scores, h)
-        return of_hidden, of_projected, of_vectors, None, None
+        return of_hidden, of_projected, of_vectors, None, None, None
 
 
 def _of_document(vectors: torch.Tensor, i: int) -> torch.Tensor:

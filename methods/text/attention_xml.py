@@ -30,6 +30,7 @@ _ORIGINAL: Settings = {
     "learning_rate": 1e-3,
     "label_rate": 1.0,
     "label_scale": 1.0,
+    "match": 0.0,
     "swa_from": 10,
     "start_at_frequencies": False,
 }
@@ -52,6 +53,31 @@ RECIPES: Mapping[str, Settings] = {
         "swa_from": 5,
         "start_at_frequencies": True,
     },
+    # Thousands of labels in minutes of one core: a step sees the labels of its documents and a
+    # sample of the others, and the head also sees how well a label's context matches its vector.
+    # workflow/studies/choose_attentionxml.py measures its parts on held-out training documents.
+    "matched": {
+        **_ORIGINAL,
+        "max_length": 200,
+        "dimensions": 100,
+        "train_embeddings": True,
+        "hidden": 64,
+        "head": (64,),
+        "embedding_dropout": 0.3,
+        "dropout": 0.2,
+        "batch_size": 20,
+        "piece": 20,
+        "epochs": 10,
+        "learning_rate": 3e-3,
+        "label_rate": 3.0,
+        "label_scale": 4.0,
+        "match": 1.0,
+        "negatives": 256,
+        "decay": "cosine",
+        "swa_from": None,
+        "evaluate_every": 300,
+        "start_at_frequencies": True,
+    },
 }
 
 
@@ -67,6 +93,7 @@ class AttentionXML(WordMethod):
     dropout: float
     label_rate: float
     label_scale: float
+    match: float
     start_at_frequencies: bool
 
     def build(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:
@@ -78,9 +105,10 @@ class AttentionXML(WordMethod):
             len(labels),
             self.dropout,
             self.label_scale,
+            self.match,
         )
         if self.start_at_frequencies:
-            network.start_at(train.label_counts()[labels] / len(train))
+            network.start_at(self.starting_shares(train, labels, context))
         return network
 
     def groups(self, network: TextNetwork) -> Sequence[Group]:

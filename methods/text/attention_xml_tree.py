@@ -102,14 +102,11 @@ class AttentionXMLTree(AttentionXML):
             size = int(group_of.max()) + 1
             own = _grouped(train.labels[:, labels], group_of, size)
             own_dev = None if dev is None else _grouped(dev.labels[:, labels], group_of, size)
-            entropy = cross_entropy(
-                self._weights(context.hooks, own, labels, level == len(groups)),
-                np.arange(size),
-                self.normalise_weights,
-                context.device,
-            )
+            hooks = self._weights(context.hooks, own, labels, level == len(groups))
+            entropy = cross_entropy(hooks, np.arange(size), self.normalise_weights, context.device)
             if level == 0:
-                network: Any = self.build(replace(train, labels=own), np.arange(size), context)
+                of_groups = replace(context, hooks=hooks)
+                network: Any = self.build(replace(train, labels=own), np.arange(size), of_groups)
                 examples = Examples(documents, own)
                 loss: Any = BatchLoss.of(Hooks(), entropy)
                 examples_dev = own_dev is not None and Examples(dev_documents, own_dev)  # type: ignore[arg-type]

@@ -16,10 +16,11 @@ import torch
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
 from methods.cost import Cost, Term, price_only, trained_label_count
+from methods.hooks.loss_weights import LabelWeights
 from methods.interface import FitContext, Method, Model
 from methods.text.batches import Documents
 from methods.text.cost import FORWARD_AND_BACKWARD, MULTIPLY_ADDS_PER_S, STEP_SECONDS
-from methods.text.loss import BatchLoss, cross_entropy
+from methods.text.loss import BatchLoss, cross_entropy, mean_one
 from methods.text.network import TextNetwork
 from methods.text.optimiser import Group
 from methods.text.predicting import top_labels
@@ -62,7 +63,7 @@ class TextMethod(Method):
     learning_rate: float
     weight_decay: float
     decay: str
-    swa_from: int
+    swa_from: int | None
     evaluate_every: int
     patience: int
     dev_documents: int
@@ -130,6 +131,22 @@ class TextMethod(Method):
         """The loss of a batch with the hooks of the fit, as the trainer calls it."""
         entropy = cross_entropy(context.hooks, labels, self.normalise_weights, context.device)
         return BatchLoss.of(context.hooks.of_labels(labels), entropy, self.negatives)
+
+    def starting_shares(self, train: Split, labels: np.ndarray, context: FitContext) -> np.ndarray:
+        """The probability of each label that minimises the loss where documents are not looked at.
+
+        It is the label's share of documents f, or w f / (w f + v (1 - f)) where positives weigh w
+        and negatives v. Started at f, a label whose positives weigh little (PW-cb's frequent ones)
+        is far too likely, and on demo-text nothing is learnt. A likely reason, not tested: the
+        first steps push its logit down by what all labels share.
+        """
+        shares = train.label_counts()[labels] / len(train)
+        weights = context.hooks.find(LabelWeights)
+        if weights is None:
+            return shares
+        own = weights.of_labels(labels)
+        positive = shares * (mean_one(own.positive) if self.normalise_weights else own.positive)
+        return np.asarray(positive / (positive + own.negative * (1.0 - shares)))
 
     def groups(self, network: TextNetwork) -> Sequence[Group] | None:
         """Parameters with learning rates of their own; None where there is one rate."""
@@ -248,7 +265,7 @@ class TextModel(Model):
         device: str = "cpu",
         threads: int = 1,
         notes: Sequence[str] = (),
-        history: Any = None,
+        history: History | None = None,
     ) -> None:
         self.network = network
         self.labels = labels
@@ -258,6 +275,7 @@ class TextModel(Model):
         self.threads = threads
         self.notes = list(notes)
         self.history = history
+        self.fit_history = {} if history is None else history.numbers()
         self.decision_threshold = 0.5
 
     def documents(self, inputs: Inputs) -> Documents:

@@ -17,7 +17,7 @@ from benchmarks.data.split import Split
 from methods.interface import FitContext
 from methods.text.base import TextModel, trained_labels
 from methods.text.batches import TokenBatch
-from methods.text.document_method import DocumentMethod
+from methods.text.document_method import OF_PLAIN_NETWORK, DocumentMethod, recipes
 from methods.text.document_network import DocumentNetwork, SelfAttention
 from methods.text.embedding import WordEmbedding
 from methods.text.training import Examples
@@ -102,6 +102,7 @@ class BBN(DocumentMethod):
 
     name = "BBN"
     accepts = frozenset()
+    RECIPES = recipes({}, without=OF_PLAIN_NETWORK)
 
     def build(self, train: Split, labels: np.ndarray, context: FitContext) -> BilateralNetwork:
         """The network with two branches."""

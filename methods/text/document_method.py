@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -57,16 +57,30 @@ SMALL: Settings = {
     "piece": 20,
 }
 """The paper's network in a size that trains in minutes on two cores."""
+OF_WEIGHTED_LOSS = ("normalise_weights",)
+"""Means nothing to a method that accepts no weights of labels."""
+OF_PLAIN_NETWORK = (*OF_WEIGHTED_LOSS, "negatives", "unit")
+"""Nor do the others to one with a loss and a network of its own."""
 
 
 def recipes(
-    extra: Settings, as_released: Settings | None = None, small: Settings | None = None
+    extra: Settings,
+    as_released: Settings | None = None,
+    small: Settings | None = None,
+    without: Collection[str] = (),
 ) -> dict[str, Settings]:
-    """The three named sets of settings with a method's own added, and what it changes in two."""
-    return {
+    """The three named sets of settings with a method's own added, and what it changes in two.
+
+    ``without`` are settings that would reach nothing in the method: giving one is an error.
+    """
+    named = {
         "small": {**SMALL, **extra, **(small or {})},
         "paper": {**PAPER, **extra},
         "as-released": {**AS_RELEASED, **extra, **(as_released or {})},
+    }
+    return {
+        recipe: {name: value for name, value in settings.items() if name not in without}
+        for recipe, settings in named.items()
     }
 
 
@@ -80,8 +94,11 @@ class DocumentMethod(WordMethod):
 
     hidden: int
     size: int
-    unit: bool
     dropout: float
+    # As in a method without the setting.
+    unit: bool = False
+    normalise_weights: bool = True
+    negatives: int = 0
 
     def build(self, train: Split, labels: np.ndarray, context: FitContext) -> TextNetwork:
         """The extractor with a classifier of as many labels."""

@@ -21,7 +21,7 @@ from methods.interface import FitContext, Model
 from methods.text import label_graph
 from methods.text.base import trained_labels
 from methods.text.batches import Documents, TokenBatch
-from methods.text.document_method import DocumentMethod, recipes
+from methods.text.document_method import OF_PLAIN_NETWORK, DocumentMethod, recipes
 from methods.text.document_network import DocumentNetwork, representations
 
 
@@ -43,14 +43,14 @@ class DXML(DocumentMethod):
 
     name = "DXML"
     accepts = frozenset()
-    RECIPES = recipes({"graph_dimensions": 100, "neighbours": 10})
+    # Representations lie in the space of the graph, so its dimensions are their size.
+    RECIPES = recipes({"size": 100, "neighbours": 10}, without=OF_PLAIN_NETWORK)
 
-    graph_dimensions: int
     neighbours: int
 
     def fit_in(self, train: Split, context: FitContext) -> NeighbourModel:
         labels = trained_labels(train, context.dev)
-        vectors = label_graph.label_vectors(train.labels[:, labels], self.graph_dimensions)
+        vectors = label_graph.label_vectors(train.labels[:, labels], self.size)
         torch.manual_seed(context.seed)
         embedding = self.embedding(train, context)
         shape = (self.hidden, vectors.shape[1], len(labels), self.dropout)

@@ -10,10 +10,16 @@ from torch import nn
 
 
 class SharedHead(nn.Module):
-    """Linear layers with ReLU between them, the same for every label, and one output."""
+    """Linear layers with ReLU between them, the same for every label, and one output.
 
-    def __init__(self, inputs: int, sizes: Sequence[int]) -> None:
+    ``match`` times the product of a context with the vector of its label is added to the logit.
+    AttentionXML has none of it: its head sees the context alone, so a label has to learn to attend
+    sharply before the head can tell its contexts from others, which takes thousands of steps.
+    """
+
+    def __init__(self, inputs: int, sizes: Sequence[int], match: float = 0.0) -> None:
         super().__init__()
+        self.match = match
         widths = [inputs, *sizes]
         self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
         self.output = nn.Linear(widths[-1], 1)
@@ -26,9 +32,10 @@ class SharedHead(nn.Module):
         assert isinstance(layer, nn.Linear)
         return layer
 
-    def forward(self, contexts: torch.Tensor) -> torch.Tensor:
-        """Logits of context vectors: [..., d] -> [...]."""
-        return self.above_relu(nn.functional.relu(self.layers[0](contexts)))
+    def forward(self, contexts: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
+        """Logits of contexts [..., d] of labels whose vectors are [..., d]: [...]."""
+        logits = self.above_relu(nn.functional.relu(self.layers[0](contexts)))
+        return logits + self.match * (contexts * vectors).sum(dim=-1) if self.match else logits
 
     def above_relu(self, x: torch.Tensor) -> torch.Tensor:
         """Logits from what the first layer gave, its ReLU included."""

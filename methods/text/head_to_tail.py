@@ -146,8 +146,8 @@ def fine_tuned(
 ) -> torch.Tensor:
     """The classifier after some epochs of Adam on eq. 5 over all labels, the extractor fixed.
 
-    ``R`` and ``Y`` are the representations and labels of the documents drawn for the tail. Rows
-    of labels without documents stay NaN.
+    ``R`` and ``Y`` are the representations and labels of the documents to train on. Rows of
+    labels without documents stay NaN.
     """
     known = ~torch.isnan(M[:, 0])
     weights, targets = M[known].clone().requires_grad_(), Y[:, known]

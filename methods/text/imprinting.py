@@ -14,7 +14,7 @@ import torch
 from benchmarks.data.split import Split
 from methods.interface import FitContext
 from methods.text import head_to_tail as h2t
-from methods.text.document_method import DocumentMethod, recipes
+from methods.text.document_method import OF_WEIGHTED_LOSS, DocumentMethod, recipes
 from methods.text.document_network import DocumentNetwork, representations
 from methods.text.httn import ClassifierModel
 from methods.text.network import log_odds
@@ -30,7 +30,11 @@ class Imprinting(DocumentMethod):
 
     name = "Imprinting"
     accepts = frozenset()
-    RECIPES = recipes({"l_tail": 1 / 3, "unit": True}, small={"learning_rate": 0.04})
+    RECIPES = recipes(
+        {"l_tail": 1 / 3},
+        small={"learning_rate": 0.04},
+        without=(*OF_WEIGHTED_LOSS, "unit"),  # representations always have length 1
+    )
 
     l_tail: float
 

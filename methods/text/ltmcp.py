@@ -18,7 +18,7 @@ from benchmarks.data.split import Inputs, Split, Tokens
 from benchmarks.evaluation.topk import TopK
 from methods.interface import FitContext, Model
 from methods.text.base import TextModel
-from methods.text.document_method import DocumentMethod, recipes
+from methods.text.document_method import OF_WEIGHTED_LOSS, DocumentMethod, recipes
 from methods.text.head_to_tail import head_and_tail
 
 
@@ -39,7 +39,7 @@ class LTMCP(DocumentMethod):
 
     name = "LTMCP"
     accepts = frozenset()
-    RECIPES = recipes({"l_tail": 1 / 3, "C": 32.0})
+    RECIPES = recipes({"l_tail": 1 / 3, "C": 32.0}, without=OF_WEIGHTED_LOSS)
 
     l_tail: float
     C: float

@@ -66,11 +66,18 @@ class TextNetwork(nn.Module, abc.ABC):
 class LabelAttentionNetwork(TextNetwork):
     """Any encoder of tokens, then label attention and the shared head."""
 
-    def __init__(self, width: int, n_labels: int, head: Sequence[int], scale: float = 1.0) -> None:
+    def __init__(
+        self,
+        width: int,
+        n_labels: int,
+        head: Sequence[int],
+        scale: float = 1.0,
+        match: float = 0.0,
+    ) -> None:
         super().__init__()
         self.label_bias: torch.Tensor
         self.attention = LabelAttention(n_labels, width, scale)
-        self.head = SharedHead(width, head)
+        self.head = SharedHead(width, head, match)
         self.register_buffer("label_bias", torch.zeros(n_labels))
 
     def start_at(self, frequencies: np.ndarray) -> None:
@@ -107,8 +114,9 @@ class BiLSTMAttention(LabelAttentionNetwork):
         n_labels: int,
         dropout: float,
         scale: float = 1.0,
+        match: float = 0.0,
     ) -> None:
-        super().__init__(2 * hidden, n_labels, head, scale)
+        super().__init__(2 * hidden, n_labels, head, scale, match)
         self.embedding = embedding
         self.lstm = BiLSTM(embedding.dimensions, hidden, dropout)
 

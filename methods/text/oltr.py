@@ -20,7 +20,7 @@ from methods.interface import FitContext
 from methods.text import head_to_tail as h2t
 from methods.text.base import TextModel, trained_labels
 from methods.text.batches import TokenBatch
-from methods.text.document_method import DocumentMethod, recipes
+from methods.text.document_method import OF_PLAIN_NETWORK, DocumentMethod, recipes
 from methods.text.document_network import DocumentNetwork, lengthen_, representations
 from methods.text.network import TextNetwork
 from methods.text.optimiser import Group
@@ -94,7 +94,7 @@ class OLTR(DocumentMethod):
 
     name = "OLTR"
     accepts = frozenset()
-    RECIPES = recipes({"meta_epochs": 3})
+    RECIPES = recipes({"meta_epochs": 3}, without=OF_PLAIN_NETWORK)
 
     meta_epochs: int
 

@@ -19,6 +19,9 @@ from torch import Tensor, nn
 
 from methods.text.dropout import replace_dropout
 
+CHARACTERS_PER_PIECE = 10
+"""Read of a text at first per word piece that is wanted; tokenisers read all they are given, and
+documents are far longer than what a model is shown of them."""
 TOKENISER_FILES = ("tokenizer.json", "vocab.json", "vocab.txt", "spiece.model")
 
 After = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -31,6 +34,14 @@ def encoder_files(resource: Path) -> Path:
     if not meta.is_file():
         return Path(resource)
     return Path(json.loads(meta.read_text(encoding="utf-8")).get("folder") or resource)
+
+
+def opening(text: str, characters: int) -> str:
+    """The first words of a text, up to so many characters; all of it if no space ends them."""
+    if len(text) <= characters:
+        return text
+    end = text.rfind(" ", 0, characters)
+    return text[:end] if end > 0 else text
 
 
 class Tokeniser:
@@ -55,12 +66,28 @@ class Tokeniser:
         rows: list[list[int]] = []
         for start in range(0, len(texts), 1024):  # bounds the memory of the encodings
             some = list(texts[start : start + 1024])
-            if some:
-                found = self._tokenizer(some, truncation=True, max_length=max_length)
-                rows += found["input_ids"]
+            openings = [opening(text, CHARACTERS_PER_PIECE * max_length) for text in some]
+            found = self._pieces(openings, max_length)
+            # Words are cut into pieces one by one, so what fills a row does not depend on the rest.
+            short = [
+                i
+                for i, row in enumerate(found)
+                if len(row) < max_length and len(openings[i]) < len(some[i])
+            ]
+            for i, row in zip(
+                short, self._pieces([some[i] for i in short], max_length), strict=True
+            ):
+                found[i] = row
+            rows += found
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
         ids = np.fromiter((i for row in rows for i in row), np.int32, int(lengths.sum()))
         return np.concatenate([[0], np.cumsum(lengths)]), ids
+
+    def _pieces(self, texts: list[str], max_length: int) -> list[list[int]]:
+        if not texts:
+            return []
+        found = self._tokenizer(texts, truncation=True, max_length=max_length)
+        return list(found["input_ids"])
 
     def save(self, folder: Path) -> None:
         """Write the tokeniser's files."""

@@ -100,6 +100,14 @@ class History:
     scores: list[tuple[int, float]]
     notes: list[str]
 
+    def numbers(self) -> dict[str, list[float]]:
+        """What a run's record keeps: losses by epoch, and dev scores with their steps."""
+        return {
+            "loss": self.losses,
+            "step": [float(step) for step, _ in self.scores],
+            f"dev {SELECTION}": [value for _, value in self.scores],
+        }
+
 
 class Trainer:
     """Trains a network on examples; :meth:`run` leaves the chosen weights in it."""

@@ -53,7 +53,8 @@ SMALL = {
 def encoder(name):
     """A tiny encoder, drawn at random, in place of one that may not be here."""
     folder = Path(tempfile.mkdtemp(prefix="tiny-encoder-"))
-    ENCODERS[name](folder, load("tiny-text")[0].inputs.texts, 700, 1)
+    # As many pieces as words and bytes together: most words are one piece.
+    ENCODERS[name](folder, load("tiny-text")[0].inputs.texts, 1000, 1)
     return folder
 
 

@@ -17,6 +17,7 @@ from methods.text.batches import Documents
 from methods.text.bbn import BilateralNetwork, ReversedSampler, bilateral_share
 from methods.text.document_network import DocumentNetwork, representations
 from methods.text.embedding import WordEmbedding
+from methods.text.httn import Transfer
 from methods.text.ltmcp import term_counts
 from methods.text.oltr import MetaNetwork, centroid_loss
 
@@ -159,6 +160,42 @@ def test_the_tail_rows_are_those_of_the_plain_functions(data):
     assert torch.equal(model.classifiers[0][others], model.network.classifier.weight.detach())
 
 
+def test_with_identity_and_no_attention_httn_has_the_rows_of_imprinting(data):
+    """Up to their length, on the representations of a fit of Imprinting."""
+    train, _ = data
+    imprinted = get("Imprinting", **QUICK).fit(train, seed=0)
+    kept, _ = hold_out(train, 30, 0)
+    _, tail = h2t.head_and_tail(kept.label_counts(), 1 / 3)
+    R = imprinted.represent(kept.inputs.tokens)
+    every = h2t.Documents(kept.labels, tail).draw(len(kept), np.random.default_rng(0))
+    rows = Transfer(torch.eye(R.shape[1]), None).rows(h2t.prototypes(R, every))
+    rows = rows / rows.norm(dim=1, keepdim=True)
+    torch.testing.assert_close(rows, imprinted.classifiers[0][torch.from_numpy(tail)])
+
+
+@pytest.mark.parametrize("on", ["drawn", "train"])
+def test_fine_tuning_sees_the_tails_documents_or_all(on, data, monkeypatch):
+    train, _ = data
+    seen, real = [], h2t.fine_tuned
+    monkeypatch.setattr(
+        h2t, "fine_tuned", lambda M, R, Y, **how: seen.append((R, Y)) or real(M, R, Y, **how)
+    )
+    model = get("HTTN", fine_tune_on=on, **QUICK).fit(train, seed=0)
+    kept, _ = hold_out(train, 30, 0)
+    _, tail = h2t.head_and_tail(kept.label_counts(), 1 / 3)
+    drawn = h2t.Documents(kept.labels, tail).draw(5, np.random.default_rng([0, 2, 0]))
+    rows = np.unique(np.concatenate(drawn)) if on == "drawn" else np.arange(len(kept))
+    assert on == "train" or len(rows) < len(kept) / 2
+    ((R, Y),) = seen
+    torch.testing.assert_close(R, model.represent(kept.inputs.tokens)[torch.from_numpy(rows)])
+    assert (Y.numpy() == kept.labels[rows].toarray()).all()
+
+
+def test_no_documents_of_another_name():
+    with pytest.raises(ValueError, match="'some' is none of drawn, train"):
+        get("HTTN", fine_tune_on="some")
+
+
 def test_a_member_is_one_of_the_ensembles_classifiers(data):
     train, test = data
     whole = get("EHTTN", G=3, **QUICK).fit(train, seed=0)
@@ -167,8 +204,54 @@ def test_a_member_is_one_of_the_ensembles_classifiers(data):
         method = get("EHTTN", "httn-setting", variant_params={"member": number}, G=3, **QUICK)
         members.append(method.fit(train, seed=0))
         assert torch.equal(members[-1].classifiers[0], whole.classifiers[number])
+    fourth = get("EHTTN", "httn-setting", variant_params={"member": 3}, G=3, **QUICK)
+    with pytest.raises(ValueError, match="member 3 is none of the 3 of the ensemble"):
+        fourth.fit(train, seed=0)
     mean = sum(m.predict(test.inputs, 60).to_sparse(60).toarray() for m in members) / 3
     np.testing.assert_allclose(whole.predict(test.inputs, 60).to_sparse(60).toarray(), mean, 1e-5)
+
+
+METHODS = ("Joint", "HTTN", "EHTTN", "DXML", "OLTR", "Imprinting", "BBN", "LTMCP")
+
+
+@pytest.mark.parametrize("base", METHODS)
+def test_every_setting_reaches_the_fit(base, data, monkeypatch):
+    """A setting that a fit never reads does nothing, and would better be an error."""
+    train, _ = data
+    quick = {**QUICK, "epochs": 1, **({"G": 2} if base == "EHTTN" else {})}
+    method = get(base, **quick)
+    read: set[str] = set()
+    kind = type(method)
+
+    def watched(self, name):
+        read.add(name)
+        return object.__getattribute__(self, name)
+
+    monkeypatch.setattr(kind, "__getattribute__", watched)
+    method.fit(train, seed=0)
+    if base in ("HTTN", "EHTTN"):
+        get(base, transfer="adam", **quick).fit(train, seed=0)
+    unread = set(kind.RECIPES["small"]) - read
+    assert not unread
+    # Read by the loss, and without weights of labels to no effect.
+    assert ("normalise_weights" in kind.RECIPES["small"]) == ("loss_weights" in kind.accepts)
+
+
+@pytest.mark.parametrize(
+    ("base", "setting"),
+    [
+        *(("BBN", name) for name in ("unit", "negatives", "normalise_weights")),
+        *(("DXML", name) for name in ("unit", "negatives", "normalise_weights")),
+        *(("OLTR", name) for name in ("unit", "negatives", "normalise_weights")),
+        *(("Imprinting", name) for name in ("unit", "normalise_weights")),
+        ("HTTN", "normalise_weights"),
+        ("LTMCP", "normalise_weights"),
+    ],
+)
+def test_a_setting_that_would_do_nothing_is_an_error(base, setting):
+    for recipe in ("small", "paper", "as-released"):
+        with pytest.raises(ValueError, match=f"no parameter '{setting}'"):
+            get(base, recipe=recipe, **{setting: 1})
 
 
 def test_settings_that_a_base_lacks_are_refused():

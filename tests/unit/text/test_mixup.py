@@ -23,7 +23,7 @@ from methods.variants.tailmix_pairs import EveryOtherLabel, LabelGraph, Rule, mi
 N, L, WORDS = 12, 9, 30
 
 
-def small(seed=0):
+def small(seed=0, match=0.0):
     """Examples of a few documents and an untrained network without dropout for them."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(3, 12, N)
@@ -32,7 +32,7 @@ def small(seed=0):
     labels = sparse.csr_matrix((rng.random((N, L)) < 0.35).astype(np.float32))
     torch.manual_seed(seed)
     words = WordEmbedding(rng.normal(size=(WORDS, 6)).astype(np.float32), False, 0.0)
-    return Examples(documents, labels), BiLSTMAttention(words, 4, (5,), L, 0.0)
+    return Examples(documents, labels), BiLSTMAttention(words, 4, (5,), L, 0.0, 1.0, match)
 
 
 def whole(examples):
@@ -46,9 +46,10 @@ def loss_with(mixer, examples, network, seed=5):
     return objective(network, batch, targets, 0, np.random.default_rng(seed))
 
 
+@pytest.mark.parametrize("match", [0.0, 0.7])
 @pytest.mark.parametrize("lpg", [True, False])
-def test_tailmix_trains_on_the_mixed_contexts_and_targets(lpg):
-    examples, network = small()
+def test_tailmix_trains_on_the_mixed_contexts_and_targets(lpg, match):
+    examples, network = small(match=match)
     batch, targets = whole(examples)
     graph = LabelGraph.of(examples.labels) if lpg else EveryOtherLabel(L)
     inverse_p, rule = np.linspace(1, 6, L), Rule(3, 0.4)
@@ -63,7 +64,7 @@ def test_tailmix_trains_on_the_mixed_contexts_and_targets(lpg):
         for row, target, partner, share, _ in zip(*pairs, strict=True):
             mixed = share * contexts[row, target] + (1 - share) * contexts[row, partner]
             contexts[row, target] = mixed
-        logits = network.head(contexts)
+        logits = network.head(contexts, network.attention.vectors)
         expected = BinaryCrossEntropy()(logits, mixed_targets(targets, pairs))
     torch.testing.assert_close(found.detach(), expected)
 

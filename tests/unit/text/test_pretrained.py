@@ -50,6 +50,22 @@ def test_tokenisers_put_the_marks_and_cut_long_texts(folders, kind, tmp_path):
     np.testing.assert_array_equal(again[1], ids)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_reading_only_the_opening_of_a_text_changes_no_piece(folders, kind):
+    tokeniser = Tokeniser(folders[kind])
+    words = " ".join(TEXTS).split()
+    texts = [
+        " ".join(words * 40),
+        "x" * 500,
+        f"{words[0]}{' ' * 300}{' '.join(words)}",  # the opening holds fewer pieces than are asked
+        "\n\t ".join(words * 40),
+    ]
+    for max_length in (4, 12):
+        indptr, ids = tokeniser(texts, max_length)
+        whole = tokeniser._tokenizer(texts, truncation=True, max_length=max_length)["input_ids"]
+        assert [ids[a:b].tolist() for a, b in itertools.pairwise(indptr)] == whole
+
+
 def padded(lengths, width=9, vocabulary=60):
     generator = torch.Generator().manual_seed(1)
     ids = torch.randint(7, vocabulary, (len(lengths), width), generator=generator)

@@ -12,7 +12,9 @@ from methods.interface import Clock, FitContext
 from methods.registry import get
 from methods.text import training
 from methods.text.loss import BinaryCrossEntropy, Sample, cross_entropy, mean_one
+from methods.text.network import log_odds
 from methods.text.optimiser import AdaptiveClip, DenseSparseAdam, WeightAverage
+from methods.variants.pw import PW, PWcb
 
 SMALL = {
     "dimensions": 8,
@@ -66,6 +68,8 @@ def test_a_fit_that_was_killed_goes_on_to_the_same_weights(corpus, stop_at, tmp_
     assert seen[0] == stop_at, "it went on where the last checkpoint was"
     assert_same(weights(whole), weights(again))
     assert whole.history == again.history
+    assert len(whole.fit_history["loss"]) == SMALL["epochs"], "what run.json keeps"
+    assert len(whole.fit_history["step"]) == len(whole.fit_history["dev nDCG@5"]) > 0
 
 
 def test_cores_change_no_weight(corpus):
@@ -234,3 +238,18 @@ def test_targets_are_the_rows_of_the_labels():
 def test_a_context_without_hooks_trains_plain_cross_entropy():
     loss = cross_entropy(FitContext().hooks, np.arange(3), True, "cpu")
     assert (loss.positive, loss.negative, loss.scale) == (None, None, None)
+
+
+@pytest.mark.parametrize("change", [None, PW(), PWcb()])
+def test_labels_start_where_the_loss_of_a_constant_is_smallest(corpus, change):
+    """There, the gradient of each label's logit is 0 over the training documents."""
+    train, _ = corpus
+    labels = np.flatnonzero(train.label_counts())
+    hooks = Hooks(change.weights(train)) if change else Hooks()
+    method = get("AttentionXML")
+    shares = method.starting_shares(train, labels, FitContext(seed=0, hooks=hooks))
+    start = log_odds(shares).float().requires_grad_()
+    targets = torch.from_numpy(train.labels[:, labels].toarray())
+    loss = cross_entropy(hooks, labels, method.normalise_weights, "cpu")
+    loss(start.expand(len(train), -1), targets).backward()
+    torch.testing.assert_close(start.grad, torch.zeros_like(start), atol=1e-7, rtol=0.0)

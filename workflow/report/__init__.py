@@ -136,7 +136,7 @@ def render(run: Run) -> str:
         truth=truth,
         costs=costs,
         plan_error=_plan_error(costs),
-        checks=quality.checks(summary, run.results.runs, ids, CONTROLS),
+        checks=quality.checks(summary, run.results.runs, ids, CONTROLS, Popularity.name),
         data_section=_data_section(run),
         conventions=_conventions(summary),
         default_convention=DEFAULT,

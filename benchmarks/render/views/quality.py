@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from benchmarks.evaluation.conventions import CONVENTIONS
-from benchmarks.records.cell import KEY, Setup
+from benchmarks.records.cell import KEY, PLAIN, Setup
 from benchmarks.records.summary import METHOD, Summary
 from benchmarks.render.views.numbers import bracket, signed
 
@@ -28,14 +28,23 @@ class Check(NamedTuple):
 
 
 def checks(
-    summary: Summary, runs: pd.DataFrame, ids: Ids, leave_out: Collection[str] = ()
+    summary: Summary,
+    runs: pd.DataFrame,
+    ids: Ids,
+    leave_out: Collection[str] = (),
+    guess: str = "",
 ) -> list[Check]:
-    """Everything found, the gravest first. ``leave_out`` are bases that are no methods."""
+    """Everything found, the gravest first.
+
+    ``leave_out`` are bases that are no methods; ``guess`` is the one of them that predicts without
+    a look at the document.
+    """
     order = ("failed", "warning", "note")
     found = [
         *_failed(runs, ids),
         *_undecided(summary, ids),
         *_missing_seeds(summary, ids),
+        *_guesses(summary, ids, leave_out, guess),
         *_equal_rows(summary, ids, leave_out),
         *_conventions(summary),
         *_budgets(runs, ids),
@@ -80,6 +89,25 @@ def _missing_seeds(summary: Summary, ids: Ids) -> Iterator[Check]:
         if have < want:
             about = f"{have} of the {want} seeds that others of its base have"
             yield Check("warning", f"missing seeds: {_name(setup)}", about, ids(setup))
+
+
+def _guesses(summary: Summary, ids: Ids, leave_out: Collection[str], guess: str) -> Iterator[Check]:
+    """Setups that are not clearly better than the guess on their dataset, at the first cut-off."""
+    cut_offs = summary.cells.loc[summary.cells["metric"] == "P", "k"]
+    metric = f"P@{cut_offs.min()}"
+    for setup in summary.setups:
+        own = summary.value(setup, metric)
+        guessed = summary.value(Setup(setup.dataset, guess, PLAIN), metric)
+        if setup.base in leave_out or not (own.known and guessed.known) or own.low > guessed.high:
+            continue
+        yield Check(
+            "warning",
+            f"no better than {guess}: {_name(setup)}",
+            f"{metric} {own.value:.1f} [{own.low:.1f}, {own.high:.1f}] beside "
+            f"{guessed.value:.1f} [{guessed.low:.1f}, {guessed.high:.1f}]: it has learnt next to "
+            "nothing from the documents, so read no finding into its row",
+            ids(setup),
+        )
 
 
 def _equal_rows(summary: Summary, ids: Ids, leave_out: Collection[str]) -> Iterator[Check]:

@@ -105,6 +105,26 @@ def test_checks_name_what_failed_and_what_is_equal(summary):
         assert words in said
 
 
+def test_a_method_that_does_not_beat_the_guess_is_named(summary):
+    """V lies 2 points above a guess of 10, within the intervals of 1 point each; W 3 points."""
+    guess = {"base": "guess", "variant": PLAIN}
+    plain = summary.intervals["variant"] == PLAIN
+    intervals = pd.concat([summary.intervals, summary.intervals[plain].assign(**guess)])
+    of_w = (intervals["variant"] == "W") & (intervals["metric"] == "P@1")
+    intervals.loc[of_w, ["value", "low", "high"]] += 1.0
+    cells = summary.cells[summary.cells["variant"] == PLAIN].assign(**guess)
+    joined = Summary(pd.concat([summary.cells, cells]), intervals, summary.bins)
+    runs = joined.cells[["dataset", "base", "variant", "seed", "status", "reason"]]
+    runs = runs.drop_duplicates()
+
+    def named(guess):
+        found = quality.checks(joined, runs, str, leave_out=["guess"], guess=guess)
+        return [check.what for check in found if check.what.startswith("no better than")]
+
+    assert named("guess") == [f"no better than guess: B {v} on D" for v in (PLAIN, "V")]
+    assert named("not in this run") == []
+
+
 def test_numbers_are_written_for_readers_and_for_the_page():
     assert signed(-2.44) == "−2.4"
     assert signed(math.nan) == "–"

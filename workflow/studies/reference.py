@@ -71,7 +71,11 @@ def page(paper: str, folder: Path, out: Path) -> str:
         f"# {loaded.short_title}: what a run says of the paper",
         run_in_words(read_runs(folder / "runs.csv")),
         *([intro.read_text(encoding="utf-8").strip()] if intro.exists() else []),
-        *(_artefact(a, folder, out, paper) for a in artefacts_of(paper) if a.needs_cells),
+        *(
+            _artefact(a, folder, out, paper)
+            for a in artefacts_of(paper)
+            if a.needs_cells or a.kind == "figure"
+        ),
         to_markdown(printed_values(compared)),
     ]
     return "\n\n".join(part for part in parts if part).rstrip() + "\n"

@@ -14,7 +14,8 @@ SECTION = Section(
     "on them.",
     order=60,
 )
-NEEDS: tuple[Need, ...] = ("cells", "intervals", "predictions")
+NEEDS: tuple[Need, ...] = ("cells", "intervals", "predictions", "instances")
+"""With instances the predictions of every seed are there, not of the first alone."""
 
 
 def _figure(number: int, caption: str) -> Artefact:
@@ -48,8 +49,22 @@ ARTEFACTS = (
         settings=rows.SWEPT,
         section=SECTION,
     ),
+    Artefact(
+        "httn_tail",
+        "Tail labels alone, of every method (not printed)",
+        tables.tail_table,
+        needs=NEEDS,
+        section=SECTION,
+    ),
     _figure(3, "What attention, fine-tuning and the ensemble add"),
     _figure(4, "F1 of single tail labels"),
     _figure(5, "HTTN by the number of draws of head prototypes"),
     _figure(6, "The ensemble beside its worst, mean and best member"),
+    Artefact(
+        "httn_time",
+        "Where the time goes (not printed)",
+        tables.time_table,
+        needs=("runs",),
+        section=SECTION,
+    ),
 )

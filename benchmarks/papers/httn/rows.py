@@ -71,6 +71,16 @@ def tail_evaluation(top: TopK, train: Split, test: Split, tail: np.ndarray) -> E
     return evaluate(part, test.labels[:, tail], train.labels[:, tail], threshold=THRESHOLD)
 
 
+def tail_ranking(top: TopK, train: Split, test: Split, tail: np.ndarray) -> Evaluation:
+    """How the tail labels of a document are ranked among all tail labels, whatever a threshold
+    would make of them, over the documents that carry one."""
+    true = test.labels[:, tail]
+    rows = np.flatnonzero(np.diff(true.indptr))
+    part = on_labels(top, tail, train.n_labels)
+    ranked = TopK(part.indices[rows], part.scores[rows])
+    return evaluate(ranked, true[rows], train.labels[:, tail])
+
+
 def f1_by_label(top: TopK, test: Split, labels: np.ndarray) -> np.ndarray:
     """F1 in percent of each label at the threshold; NaN where it is neither true nor predicted."""
     part = on_labels(top, labels, test.n_labels)

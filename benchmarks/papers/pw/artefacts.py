@@ -114,10 +114,11 @@ def improvement(results: Results) -> Table:
 
 PSP = ("PSP@1", "PSP@3", "PSP@5")
 TABLES = {
-    "4": ("AttentionXML", ("AttentionXML",)),
+    "4": ("AttentionXML", ("AttentionXML", "AttentionXML-matched")),
     "5": ("APLC-XLNet, or the same clusters on another encoder", ("APLC-XLNet", "APLC-MiniLM")),
 }
-"""The deep bases of the paper's tables; Table 3 is the summary of the whole run."""
+"""The deep bases of the paper's tables, and a small AttentionXML as the TailMix paper's run defines
+it; Table 3 is the summary of the whole run."""
 CHANGES = tuple(
     Change(f"{variant} raises PSP@k of {bases[0]} (Table {table})", variant, PSP, 1, bases)
     for table, bases in (("3", ("DiSMEC",)), *((t, bases) for t, (_, bases) in TABLES.items()))

@@ -41,7 +41,7 @@ def run(tmp_path):
             metric, _, k = name.partition("@")
             value = {"metric": metric, "k": int(k), "value": 100 * hits / N}
             cells.append({**key, **value, "status": "ok", "convention": "xc-matlab", "bin": "all"})
-        runs.append({**key, "status": "ok", "fit_wall_s": 3600 * HOURS[variant]})
+        runs.append({**key, "status": "ok", "fit_cpu_s": 3600 * HOURS[variant]})
         identities.append(cell)
     results = Results(tmp_path, identities)
     results.__dict__["cells"] = pd.DataFrame(cells)

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[3]
         ("config/reference.yaml", "runs.csv"),
         ("config/reference_forests.yaml", "forests/runs.csv"),
         ("benchmarks/papers/glas/config.yaml", "glas_runs.csv"),
+        ("benchmarks/papers/httn/config.yaml", "httn_runs.csv"),
     ],
 )
 def test_the_cells_of_a_reference_are_those_of_its_configuration(config, runs):

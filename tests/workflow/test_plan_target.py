@@ -4,6 +4,8 @@ import pandas as pd
 import pytest
 from workspace import Workspace
 
+from workflow.runtime.submitted import FOLDER, Submissions
+
 CONFIG = {
     "cells": [
         {"datasets": ["tiny-bow"], "bases": ["LinearSVC"], "variants": ["plain", "PW"]},
@@ -56,3 +58,22 @@ def test_a_dry_run_names_what_is_missing(place):
         "Amazon-670K",
         "EUR-Lex-HTTN",
     ]
+
+
+def test_a_job_that_is_out_on_a_cluster_is_run_only_for_a_target_that_needs_it(place):
+    config = place.configure({"cells": CONFIG["cells"][:1]})
+    cell = "results/runs/tiny-bow/LinearSVC/plain/seed0"
+    place.run("--cores", "1", f"{cell}/run.json", config=config)
+    outputs = [f"{cell}/{name}" for name in ("run.json", "predictions.npz", "norms.npz")]
+    submissions = Submissions(place.folder / FOLDER)
+    submissions.add(outputs, "1", "abc", "log")
+    before = (place.folder / cell / "run.json").read_bytes()
+    for target in ("plan", "failed"):
+        done = place.run("--cores", "1", "--verbose", target, config=config)
+        assert "run_cell" not in done.stdout + done.stderr
+    assert (place.folder / cell / "run.json").read_bytes() == before
+    assert submissions.read().keys() == {tuple(outputs)}
+    done = place.run("--cores", "1", f"{cell}/run.json", config=config)
+    assert "1 jobs of an earlier run" in done.stderr
+    assert (place.folder / cell / "run.json").read_bytes() != before
+    assert submissions.read() == {}

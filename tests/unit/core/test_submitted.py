@@ -78,14 +78,40 @@ def test_the_time_of_a_folder_is_in_snakemakes_stamp(place):
     assert newest(["shard", "data"]) == 50
 
 
+class FakeWorkflow:
+    """A workflow whose targets need the given jobs, each of which runs if it is forced."""
+
+    def __init__(self, *needed):
+        self.dag_settings = SimpleNamespace(forcerun=frozenset({"mine"}), force_incomplete=False)
+        self.dag = SimpleNamespace(forcefiles=set(), needrun_jobs=lambda: self.runs)
+        self.needed = needed
+        self.runs = None
+
+    def _build_dag(self):
+        forced = self.dag.forcefiles
+        self.runs = [job for job in self.needed if not forced.isdisjoint(job.output)]
+
+
 def test_elsewhere_than_on_slurm_the_jobs_are_run_anew(capsys):
     submissions = Submissions()
     submissions.add(OUTPUTS, "1", "abc", "log")
-    workflow = SimpleNamespace(dag_settings=SimpleNamespace(forcerun=frozenset({"mine"})))
+    workflow = FakeWorkflow(make_job())
     continue_submitted(workflow, SimpleNamespace(name="local"))
-    assert workflow.dag_settings.forcerun == {"mine", OUTPUTS[0]}
+    workflow._build_dag()
+    assert workflow.runs == [workflow.needed[0]]
     assert f"scancel --name {submissions.run_name()}" in capsys.readouterr().err
     assert submissions.read() == {}
+
+
+def test_a_job_that_the_targets_do_not_need_is_left_to_a_later_run(capsys):
+    Submissions().add(OUTPUTS, "1", "abc", "log")
+    workflow = FakeWorkflow()
+    continue_submitted(workflow, SimpleNamespace(name="local"))
+    workflow._build_dag()
+    assert workflow.runs == []
+    assert workflow.dag_settings.forcerun == {"mine"}, "a forced file would be a target, too"
+    assert capsys.readouterr().err == ""
+    assert Submissions().read().keys() == {OUTPUTS}
 
 
 def test_the_profile_is_for_rules_and_settings_that_exist(root):

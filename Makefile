@@ -67,6 +67,7 @@ $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m methods.warm_up # compiles ahead of use
 	touch $@
 
 # After a change of versions in the environment: write down what is installed now.

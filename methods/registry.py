@@ -23,6 +23,7 @@ BASES: dict[str, str] = {
     "omikuji": "methods.peers.omikuji:Omikuji",
     "napkinXC-BR": "methods.peers.napkinxc:NapkinXC",
     "PECOS-OVR": "methods.peers.pecos:Pecos",
+    "PECOS-tree": "methods.peers.pecos_tree:PecosTree",
     "oracle": "methods.controls:Oracle",
     "popularity": "methods.controls:Popularity",
     "random": "methods.controls:Random",

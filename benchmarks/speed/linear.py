@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -35,6 +34,8 @@ from scipy import sparse
 from benchmarks.common.atomic import atomic_path
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.metrics import score
+from benchmarks.speed._corpus import Corpus, Shape
+from benchmarks.speed._memory import peak_mb
 from benchmarks.speed._one_vs_rest import THREADS, liblinear, ours, peers
 from methods.hooks.loss_weights import LabelWeights
 from methods.linear.dismec import DiSMEC
@@ -172,7 +173,7 @@ def _fit_report(part: str, variant: str, train: Split, seconds: float, method: D
     labels = int((train.label_counts() > 0).sum())
     row = _row(part, variant, f"ours tol {method.tol:g}", seconds, labels, np.nan)
     del row["worst gap"]
-    row["peak MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    row["peak MB"] = peak_mb()
     return row
 
 
@@ -217,49 +218,9 @@ def eurlex43k(options: argparse.Namespace) -> list[Row]:
     return [_alone("eurlex-4.3k", variant, options) for variant in ("vanilla", PW.name)]
 
 
-def synthetic(
-    n: int, columns: int, n_labels: int, words: float, labels: float, seed: int = 0
-) -> Split:
-    """Documents of words drawn from a Zipf law and from the topics of their labels.
-
-    A third of a document's words come from its labels, each of which has 40 words of its own;
-    label frequencies are a power law. Values are tf-idf-like, rows of unit length.
-    """
-    rng = np.random.default_rng(seed)
-
-    def zipf(size: int, amount: int, power: float) -> np.ndarray:
-        law = np.cumsum((np.arange(size) + 5.0) ** -power)
-        return np.minimum(np.searchsorted(law / law[-1], rng.random(amount)), size - 1)
-
-    per_row = rng.poisson(labels - 1, n) + 1
-    owner = np.repeat(np.arange(n), per_row)
-    Y = sparse.csr_matrix(
-        (np.ones(len(owner), np.float32), (owner, zipf(n_labels, len(owner), 0.9))),
-        shape=(n, n_labels),
-    )
-    Y.data[:] = 1
-    topics = rng.permutation(columns)[zipf(columns, n_labels * 40, 0.4)].reshape(n_labels, 40)
-    own = np.repeat(np.arange(n), np.diff(Y.indptr))
-    from_labels = int(words * n / 3)
-    chosen = rng.integers(0, Y.nnz, from_labels)
-    topical = topics[Y.indices[chosen], rng.integers(0, 40, from_labels)]
-    # Words repeat within a document; this share makes ``words`` different ones in all.
-    background = rng.poisson(words * 0.75, n)
-    general = zipf(columns, int(background.sum()), 0.8)
-    rows = np.concatenate([own[chosen], np.repeat(np.arange(n), background)])
-    X = sparse.csr_matrix(
-        (np.ones(len(rows), np.float32), (rows, np.concatenate([topical, general]))),
-        shape=(n, columns),
-    )
-    X.sum_duplicates()
-    frequency = np.bincount(X.indices, minlength=columns)
-    X.data = ((1 + np.log(X.data)) * np.log(n / frequency[X.indices]).clip(0.1)).astype(np.float32)
-    return Split(Inputs(bow=as_unit_rows(X)), Y)
-
-
 def wiki10_child(variant: str, options: argparse.Namespace) -> Row:
     """Fit the synthetic set of Wiki10-31K's shape: 14,146 x 101,938, 30,938 labels."""
-    train = synthetic(14_146, 101_938, 30_938, 673, 18.6)
+    train = Corpus(Shape("Wiki10-31K", 14_146, 101_938, 30_938, 673, 18.6)).train()
     _warm_up()
     method = DiSMEC()
     start = time.perf_counter()
@@ -294,7 +255,7 @@ def scaling(options: argparse.Namespace) -> list[Row]:
         sizes, seconds = [], []
         for factor in factors:
             at = {**base, axis: int(base[axis] * factor)}
-            train = synthetic(at["N"], at["D"], at["L"], 150, 5.0)
+            train = Corpus(Shape("scaling", at["N"], at["D"], at["L"], 150, 5.0)).train()
             took, _ = best_time(
                 partial(DiSMEC().fit, train, threads=THREADS),
                 options.repeats,

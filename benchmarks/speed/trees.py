@@ -1,10 +1,11 @@
-"""Label trees against omikuji, RankNet and Taug against their base; ratios within one run.
-FastXML and PfastreXML have no peer that can be installed: their times stand alone.
+"""Label trees against omikuji and PECOS, RankNet and Taug against their base; ratios within one
+run. FastXML and PfastreXML have no peer that can be installed: their times stand alone.
 
 ``python -m benchmarks.speed trees [--dataset NAME ...] [--threads 2] [--repeats 3]
 [--copies 0 1 4] [--skip-variants] [--skip-forests]`` needs a local mirror or network for the
-datasets and ``pip install .[peers]`` for omikuji. Times are the least of the repeats, both sides in
-turn, metrics their means; compiling is not counted.
+datasets, ``pip install .[peers]`` for omikuji and ``python -m methods.peers.pecos`` for PECOS' own
+environment. Times are the least of the repeats, all programs in turn, metrics their means;
+compiling is not counted.
 """
 
 from __future__ import annotations
@@ -23,23 +24,30 @@ import pandas as pd
 
 from benchmarks.common.atomic import atomic_path
 from benchmarks.data import load
+from benchmarks.data.split import Split
 from benchmarks.evaluation.metrics import score
+from benchmarks.evaluation.topk import TopK
 from methods import get
+from methods.interface import Resources
 from methods.peers.omikuji import Omikuji, write_documents
+from methods.peers.pecos_tree import PecosTree, PecosTreeModel
 from methods.trees.fastxml import FastXML, PfastreXML
 from methods.trees.parabel import Bonsai, Parabel
 from methods.variants.ranknet import RankNet
 from methods.variants.taug import Taug
 
-DATASETS = ("EURLex-4K-half", "EURLex-4.3K")
+DATASETS = ("EURLex-4K", "EURLex-4.3K")
 METRICS = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")
 TOP = 5
-PEERS: dict[str, dict[str, Any]] = {
+OMIKUJI: dict[str, dict[str, Any]] = {
     Parabel.name: {},
     Bonsai.name: {"cluster_balanced": False, "cluster_k": 100, "max_depth": 3},
 }
 """What differs from omikuji's defaults, which are Parabel's."""
-PEER = Omikuji.name
+PECOS: dict[str, dict[str, Any]] = {Parabel.name: {"splits": 2}, Bonsai.name: {"splits": 16}}
+"""PECOS' trees are always balanced: binary ones, and its own default, which is as shallow as
+Bonsai's. Trees, leaves, beam and the weights that are dropped are ours."""
+PEERS = (Omikuji.name, PecosTree.name)
 
 
 def _timed(action: Callable[..., Any], *given: Any, **named: Any) -> tuple[float, Any]:
@@ -61,30 +69,70 @@ def _row(
     }
 
 
-def against_omikuji(dataset: str, threads: int, repeats: int) -> list[dict[str, Any]]:
-    """Parabel and Bonsai, ours and omikuji's, fit and predict."""
+class _Ours:
+    """One of our methods, its seeds differing from run to run."""
+
+    def __init__(self, name: str, train: Split, threads: int) -> None:
+        self.method, self.train, self.threads = get(name), train, threads
+        self.method.warm_up(train)
+
+    def run(self, repeat: int, test: Split) -> tuple[tuple[float, float], TopK]:
+        """Seconds of fitting and of predicting, and the ranking."""
+        fit, model = _timed(self.method.fit, self.train, seed=repeat, threads=self.threads)
+        predict, top = _timed(model.predict, test.inputs, TOP)
+        return (fit, predict), top
+
+
+class _Omikuji:
+    """omikuji, which cannot be seeded; its fit starts from a file, as its interface asks."""
+
+    def __init__(self, name: str, path: Path, threads: int) -> None:
+        self.method, self.path, self.threads = Omikuji(**OMIKUJI[name]), path, threads
+
+    def run(self, repeat: int, test: Split) -> tuple[tuple[float, float], TopK]:
+        """Seconds of fitting and of predicting, and the ranking."""
+        fit, model = _timed(self.method.fit_file, self.path, self.threads)
+        predict, top = _timed(model.predict, test.inputs, TOP)
+        return (fit, predict), top
+
+
+class _Pecos:
+    """PECOS in its own environment; seconds are those of its process, files not counted."""
+
+    def __init__(self, name: str, train: Split, threads: int) -> None:
+        self.method, self.train, self.threads = PecosTree(**PECOS[name]), train, threads
+
+    def run(self, repeat: int, test: Split) -> tuple[tuple[float, float], TopK]:
+        """Seconds of fitting and of predicting, and the ranking."""
+        model = self.method.fit(self.train, seed=repeat, threads=self.threads)
+        assert isinstance(model, PecosTreeModel)
+        top = model.predict(test.inputs, TOP)
+        return (model.seconds["fit"], model.seconds["predict"]), top
+
+
+def against_peers(dataset: str, threads: int, repeats: int) -> list[dict[str, Any]]:
+    """Parabel and Bonsai beside omikuji and PECOS, as far as these are installed."""
     train, test = load(dataset)
+    missing = {peer: get(peer).skip(train.meta, Resources()) for peer in PEERS}
+    for reason in filter(None, missing.values()):
+        print(f"left out: {reason}")
     rows = []
     with tempfile.TemporaryDirectory(prefix="speed-trees-") as folder:
         path = Path(folder, "train.txt")
         write_documents(path, train)
-        for name, settings in PEERS.items():
-            method = get(name)
-            method.warm_up(train)
-            peer = Omikuji(**settings)
-            best = {"ours": [np.inf, np.inf], PEER: [np.inf, np.inf]}
-            values: dict[str, list[dict[str, float]]] = {"ours": [], PEER: []}
+        for name in OMIKUJI:
+            programs: dict[str, _Ours | _Omikuji | _Pecos] = {"ours": _Ours(name, train, threads)}
+            if missing[Omikuji.name] is None:
+                programs[Omikuji.name] = _Omikuji(name, path, threads)
+            if missing[PecosTree.name] is None:
+                programs[PecosTree.name] = _Pecos(name, train, threads)
+            best = dict.fromkeys(programs, (np.inf, np.inf))
+            values: dict[str, list[dict[str, float]]] = {program: [] for program in programs}
             for repeat in range(repeats):
-                # Another seed each time: omikuji cannot be seeded, and its figures vary, too.
-                fit, model = _timed(method.fit, train, seed=repeat, threads=threads)
-                predict, top = _timed(model.predict, test.inputs, TOP)
-                best["ours"] = np.minimum(best["ours"], [fit, predict]).tolist()
-                values["ours"].append(score(top, test.labels, train.labels))
-                # Its fit starts from a file, as its interface allows no other way.
-                fit, model = _timed(peer.fit_file, path, threads)
-                predict, top = _timed(model.predict, test.inputs, TOP)
-                best[PEER] = np.minimum(best[PEER], [fit, predict]).tolist()
-                values[PEER].append(score(top, test.labels, train.labels))
+                for program, runner in programs.items():
+                    seconds, top = runner.run(repeat, test)
+                    best[program] = tuple(np.minimum(best[program], seconds).tolist())
+                    values[program].append(score(top, test.labels, train.labels))
             for program, scored in values.items():
                 means = pd.DataFrame(scored).mean().to_dict()
                 rows.append(_row(dataset, name, program, best[program], means))
@@ -96,7 +144,7 @@ def of_variants(
 ) -> list[dict[str, Any]]:
     """RankNet's own training and Taug's fit against Bonsai's fit, all in turn."""
     train, test = load(dataset)
-    # Named apart: the plain row beside omikuji is another measurement.
+    # Named apart: the plain row beside the peers is another measurement.
     plain = f"{Bonsai.name}, base of these"
     methods = {plain: get(Bonsai.name)}
     methods[f"{Bonsai.name} {RankNet.name}"] = get(Bonsai.name, RankNet.name)
@@ -143,18 +191,17 @@ def of_forests(dataset: str, threads: int) -> list[dict[str, Any]]:
 
 
 def print_ratios(frame: pd.DataFrame) -> None:
-    """How many times omikuji's time is ours, and the differences in P@k."""
+    """How many times a peer's time is ours, and the differences in P@k and PSP@k."""
     for (dataset, method), part in frame.groupby(["dataset", "method"], sort=False):
         by = part.set_index("program")
-        if PEER not in by.index:
-            continue
-        ours, peer = by.loc["ours"], by.loc[PEER]
-        differences = " ".join(f"{m} {ours[m] - peer[m]:+.2f}" for m in METRICS)
-        print(
-            f"{dataset} {method}: fit {peer['fit_s'] / ours['fit_s']:.1f}x and predict "
-            f"{peer['predict_s'] / ours['predict_s']:.1f}x as fast as omikuji; {differences}"
-        )
-    if (frame["program"] == PEER).any():
+        for name in filter(by.index.__contains__, PEERS):
+            ours, peer = by.loc["ours"], by.loc[name]
+            differences = " ".join(f"{m} {ours[m] - peer[m]:+.2f}" for m in METRICS)
+            print(
+                f"{dataset} {method}: fit {peer['fit_s'] / ours['fit_s']:.1f}x and predict "
+                f"{peer['predict_s'] / ours['predict_s']:.1f}x as fast as {name}; {differences}"
+            )
+    if (frame["program"] == Omikuji.name).any():
         print(
             "omikuji is asked for one document at a time, which is all that its Python package "
             "offers; ours for all at once. Part of the ratio of prediction is that."
@@ -185,7 +232,7 @@ def main(argv: list[str]) -> int:
     numba.set_num_threads(min(options.threads, numba.config.NUMBA_NUM_THREADS))
     rows: list[dict[str, Any]] = []
     for dataset in options.dataset or DATASETS:
-        rows += against_omikuji(dataset, options.threads, options.repeats)
+        rows += against_peers(dataset, options.threads, options.repeats)
         if not options.skip_variants:
             rows += of_variants(dataset, options.threads, options.repeats, options.copies)
         if not options.skip_forests:

@@ -67,6 +67,20 @@ def copy_rows(
             out_data[at + q] = data[q]
 
 
+@njit(nogil=True, cache=True)
+def scaled_to_unit(indptr: np.ndarray, data: np.ndarray) -> np.ndarray:
+    """The float32 entries of rows divided by their Euclidean norm; a row of zeros stays so."""
+    out = np.empty(data.shape[0], np.float32)
+    for i in range(indptr.shape[0] - 1):
+        square = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            square += np.float64(data[p] * data[p])
+        norm = np.sqrt(square) if square > 0.0 else 1.0
+        for p in range(indptr[i], indptr[i + 1]):
+            out[p] = np.float32(np.float64(data[p]) / norm)
+    return out
+
+
 @njit(cache=True, nogil=True)
 def gather_scaled(indptr, indices, data, scale, rows, n_features, bias):  # type: ignore[no-untyped-def]
     """The given rows times their scale over the columns they use, ascending, and a bias column.

@@ -22,7 +22,8 @@ from methods.hooks.loss_weights import LabelWeights
 from methods.interface import FitContext, Method
 from methods.linear.cost import one_vs_rest_cost
 from methods.linear.model import SparseLinearModel, as_unit_rows
-from methods.linear.solver import OneVsRest, Solution
+from methods.linear.newton import REPORT
+from methods.linear.solver import OneVsRest, Solution, join_solutions
 from methods.warm_up import fit_tiny
 
 LABELS_AT_ONCE = 1024  # trained between two writes of a checkpoint
@@ -92,17 +93,25 @@ class DiSMEC(Method):
             context.progress(done, len(labels), "labels")
         mine_only = np.zeros(train.n_labels, dtype=bool)
         mine_only[labels] = True
+        notes = _notes(pieces, self.tol)
+        joined = join_solutions(pieces, labels, X.shape[1] + 1).weights
+        counts = np.zeros(train.n_labels, np.int64)
+        counts[labels] = np.diff(joined.indptr)
         return SparseLinearModel(
-            _gather(pieces, train.n_labels, X.shape[1] + 1),
+            sparse.csr_matrix(
+                (joined.data, joined.indices, np.concatenate([[0], np.cumsum(counts)])),
+                shape=(train.n_labels, X.shape[1] + 1),
+            ),
             mine_only,
             unit_rows=self.normalize,
-            notes=_notes(pieces, self.tol),
+            notes=notes,
             threads=context.threads,
         )
 
     def _digest(self, train: Split, weights: LabelWeights | None) -> str:
         """A name of the problem, so that a checkpoint of another one is never taken for it."""
-        digest = hashlib.sha256(repr((self.tol, self.prune, self.C, self.normalize)).encode())
+        settings = (self.tol, self.prune, self.C, self.normalize, REPORT)
+        digest = hashlib.sha256(repr(settings).encode())
         bow = train.inputs.bow
         assert bow is not None
         arrays = [bow.indptr, bow.indices, bow.data, train.labels.indptr, train.labels.indices]
@@ -139,19 +148,6 @@ def _resume(problem: OneVsRest, labels: np.ndarray, path: Path | None) -> Soluti
                 report=solution.report,
             )
     return solution
-
-
-def _gather(pieces: list[Solution], n_labels: int, width: int) -> sparse.csr_matrix:
-    """The weights of all labels in the order of the labels; rows not trained are empty."""
-    if not pieces:
-        return sparse.csr_matrix((n_labels, width), dtype=np.float32)
-    stacked = sparse.vstack([piece.weights for piece in pieces], format="csr")
-    labels = np.concatenate([piece.labels for piece in pieces])
-    ordered = stacked[np.argsort(labels, kind="stable")]
-    counts = np.zeros(n_labels, np.int64)
-    counts[np.sort(labels)] = np.diff(ordered.indptr)
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    return sparse.csr_matrix((ordered.data, ordered.indices, indptr), shape=(n_labels, width))
 
 
 def _notes(pieces: list[Solution], tol: float) -> list[str]:

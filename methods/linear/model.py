@@ -9,18 +9,22 @@ from pathlib import Path
 
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import normalize
 
 from benchmarks.common.atomic import write_json
 from benchmarks.data.split import Inputs
 from benchmarks.evaluation.topk import TopK
+from methods._kernels.rows import scaled_to_unit
 from methods.interface import Model
 from methods.linear.topk import Strip, is_small, make_strips, top_labels
 
 
 def as_unit_rows(bow: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Rows scaled to Euclidean length 1; a row without words stays empty."""
-    return sparse.csr_matrix(normalize(bow.astype(np.float32, copy=False), copy=True))
+    """Rows scaled to Euclidean length 1; a row without words stays empty.
+
+    Only the values are new: positions are those of ``bow``, which may be mapped from a file.
+    """
+    data = scaled_to_unit(bow.indptr, bow.data.astype(np.float32, copy=False))
+    return sparse.csr_matrix((data, bow.indices, bow.indptr), shape=bow.shape, copy=False)
 
 
 class SparseLinearModel(Model):

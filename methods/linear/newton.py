@@ -44,8 +44,8 @@ MAX_CG = 250
 IN_CACHE = 8192  # so many float32 stay in the fastest cache: renumbering would gain nothing
 
 # Columns of the per-label report.
-OBJECTIVE, GAP, ROUNDS, PRODUCTS, ACTIVE = range(5)
-REPORT = 5
+OBJECTIVE, GAP, ROUNDS, PRODUCTS, ACTIVE, VISITED = range(6)
+REPORT = 6
 
 
 @njit(nogil=True, cache=True, fastmath=FUSED)
@@ -227,7 +227,7 @@ def train_labels(
     report = np.zeros((n_labels, REPORT), np.float64)
     starts = np.zeros(n_labels, np.int64)
     counts = np.zeros(n_labels, np.int64)
-    out_columns = np.empty(max(1024, size), np.int64)
+    out_columns = np.empty(max(1024, size), np.int32)
     out_values = np.empty(max(1024, size), np.float32)
     used = 0
     next_label = 0
@@ -273,10 +273,14 @@ def train_labels(
                 report[label, OBJECTIVE] = objective
                 report[label, GAP] = gap
                 report[label, ACTIVE] = n_active
+                near = 0
+                for a in range(n_active):
+                    near += indptr[active[a] + 1] - indptr[active[a]]
+                report[label, VISITED] += near
                 if gap > tol and report[label, ROUNDS] < max_rounds:
                     report[label, ROUNDS] += 1.0
                     objective_of[slot] = objective
-                    report[label, PRODUCTS] += _newton_direction(
+                    products = _newton_direction(
                         indptr,
                         indices,
                         data,
@@ -291,6 +295,8 @@ def train_labels(
                         columns_of,
                         steps[lanes],
                     )
+                    report[label, PRODUCTS] += products
+                    report[label, VISITED] += 2.0 * near * products
                     lane_slot[lanes] = slot
                     lanes += 1
                     break
@@ -298,7 +304,7 @@ def train_labels(
                 # Done: write what is kept, and let the next label in.
                 if used + size > out_columns.shape[0]:
                     room = max(2 * out_columns.shape[0], used + size)
-                    more_columns = np.empty(room, np.int64)
+                    more_columns = np.empty(room, np.int32)
                     more_values = np.empty(room, np.float32)
                     more_columns[:used] = out_columns[:used]
                     more_values[:used] = out_values[:used]
@@ -355,7 +361,7 @@ def train_labels(
     order = np.zeros(n_labels + 1, np.int64)
     for label in range(n_labels):
         order[label + 1] = order[label] + counts[label]
-    names = np.empty(used, np.int64)
+    names = np.empty(used, np.int32)
     values = np.empty(used, np.float32)
     for label in range(n_labels):
         a = order[label]

@@ -20,10 +20,19 @@ import numpy as np
 from scipy import sparse
 
 from methods._kernels.rows import copy_rows
-from methods.linear.newton import ACTIVE, GAP, OBJECTIVE, PRODUCTS, REPORT, ROUNDS, train_labels
+from methods.linear.newton import (
+    ACTIVE,
+    GAP,
+    OBJECTIVE,
+    PRODUCTS,
+    REPORT,
+    ROUNDS,
+    VISITED,
+    train_labels,
+)
 
 DEFAULT_TOL = 1e-3
-MAX_SLOTS = 64
+MAX_SLOTS = 32  # labels in work at a time: more take memory and are not faster
 MAX_TASK = 512  # labels handed to a thread at once
 
 
@@ -47,7 +56,7 @@ class Solution:
     weights: sparse.csr_matrix
     """float32[m, D + 1], the bias last; entries below ``prune`` in size are left out."""
     report: np.ndarray
-    """float64[m, 5], columns as in :mod:`methods.linear.newton`; before pruning."""
+    """float64[m, 6], columns as in :mod:`methods.linear.newton`; before pruning."""
 
     @property
     def objective(self) -> np.ndarray:
@@ -73,6 +82,14 @@ class Solution:
     def active(self) -> np.ndarray:
         """Rows inside the margin at the end."""
         return self.report[:, ACTIVE].astype(np.int64)
+
+    @property
+    def visited(self) -> np.ndarray:
+        """Entries of active rows that gradients and products with the Hessian went through.
+
+        Besides these, each round goes through all of X once for the labels in work together.
+        """
+        return self.report[:, VISITED].astype(np.int64)
 
 
 class _Rows(NamedTuple):
@@ -140,18 +157,17 @@ class OneVsRest:
         else:
             with ThreadPoolExecutor(self.threads) as pool:
                 parts = list(pool.map(lambda job: job(), jobs))
-        return _join(parts, labels, self.X.shape[1] + 1)
+        return join_solutions(parts, labels, self.X.shape[1] + 1)
 
     def _jobs(self, labels: np.ndarray) -> Iterator[partial[Solution]]:
         """What can run at the same time, the longest first."""
         counts = np.diff(self._label_indptr)[labels]
         if self.groups is None:
             by_size = labels[np.argsort(-counts, kind="stable")]
-            if self._whole is None:
-                self._whole = _compact(self.X)
+            rows = self._all_rows()
             task = int(np.clip(len(labels) // (4 * self.threads), MAX_SLOTS, MAX_TASK))
             for first in range(0, len(by_size), task):
-                yield partial(self._train, by_size[first : first + task], self._whole, None)
+                yield partial(self._train, by_size[first : first + task], rows, None)
             return
         row_indptr, row_indices, group_of_label = self.groups
         members = group_of_label[labels]
@@ -162,8 +178,8 @@ class OneVsRest:
         heaviest = np.argsort(-sizes[members[by_group[firsts]]] * (ends - firsts), kind="stable")
         for at in heaviest:
             group = members[by_group[firsts[at]]]
-            rows = np.asarray(row_indices[row_indptr[group] : row_indptr[group + 1]])
-            yield partial(self._train, labels[by_group[firsts[at] : ends[at]]], None, rows)
+            of_group = np.asarray(row_indices[row_indptr[group] : row_indptr[group + 1]])
+            yield partial(self._train, labels[by_group[firsts[at] : ends[at]]], None, of_group)
 
     def _train(
         self, labels: np.ndarray, rows: _Rows | None, of_group: np.ndarray | None
@@ -208,6 +224,16 @@ class OneVsRest:
             rows = [r[r >= 0] for r in rows]
         indptr = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
         return indptr, np.concatenate([*rows, np.empty(0, np.int64)]).astype(np.int64)
+
+    @property
+    def slots(self) -> int:
+        """How many labels share a pass over X; of problems without groups."""
+        return self._slots(self._all_rows())
+
+    def _all_rows(self) -> _Rows:
+        if self._whole is None:
+            self._whole = _compact(self.X)
+        return self._whole
 
     def _slots(self, rows: _Rows) -> int:
         """How many labels a thread works on at a time within the memory."""
@@ -310,13 +336,16 @@ def _compact(X: sparse.csr_matrix) -> _Rows:
     return _Rows(
         X.indptr.astype(np.int64),
         number[X.indices],
-        X.data.astype(np.float32),
+        X.data.astype(np.float32, copy=False),
         columns.astype(np.int64),
     )
 
 
-def _join(parts: list[Solution], labels: np.ndarray, width: int) -> Solution:
-    """Solutions of some labels each, in the order of ``labels``."""
+def join_solutions(parts: list[Solution], labels: np.ndarray, width: int) -> Solution:
+    """Solutions of some labels each, in the order of ``labels``.
+
+    The list is emptied: each part is let go as soon as it is copied.
+    """
     if not parts:
         empty = sparse.csr_matrix((0, width), dtype=np.float32)
         return Solution(labels, empty, np.zeros((0, REPORT)))
@@ -332,7 +361,9 @@ def _join(parts: list[Solution], labels: np.ndarray, width: int) -> Solution:
     indices = np.empty(indptr[-1], np.int32 if indptr[-1] < 2**31 else np.int64)
     data = np.empty(indptr[-1], np.float32)
     first = 0
-    for part in parts:
+    parts.reverse()
+    while parts:
+        part = parts.pop()
         at = position[first : first + len(part.labels)]
         first += len(part.labels)
         rows = part.weights

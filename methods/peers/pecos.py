@@ -23,7 +23,9 @@ from methods.interface import FitContext, Method, Resources
 from methods.linear.cost import one_vs_rest_cost
 from methods.linear.model import SparseLinearModel, as_unit_rows
 
-REQUIREMENTS = ("libpecos==1.2.8", "numpy<2", "scipy<1.14")
+PACKAGE = "libpecos==1.2.8"
+REQUIREMENTS = ("numpy<2", "scipy<1.14", "scikit-learn<1.6", "joblib<1.5")
+"""What linear models need; PECOS names PyTorch and transformers, too, for its text models."""
 ENVIRONMENT = "TAILTABLES_PECOS"  # names the folder of the environment
 
 # Runs inside that environment, so it imports nothing of this project.
@@ -55,39 +57,57 @@ def make_environment(folder: Path) -> Path:
     ready = folder / "ready"
     if not ready.exists():
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", *REQUIREMENTS]
-        done = subprocess.run(install, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(
-                f"cannot install {', '.join(REQUIREMENTS)} into {folder}; install them there, or "
-                f"name an environment that has them in {ENVIRONMENT}:\n{done.stderr[-2000:]}"
-            )
+        for wanted in (REQUIREMENTS, ("--no-deps", PACKAGE)):
+            install = [str(python), "-m", "pip", "install", "--quiet", *wanted]
+            done = subprocess.run(install, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise RuntimeError(
+                    f"cannot install {', '.join((*REQUIREMENTS, PACKAGE))} into {folder}; install "
+                    f"them there, or name an environment that has them in {ENVIRONMENT}:\n"
+                    f"{done.stderr[-2000:]}"
+                )
         ready.touch()
     return python
+
+
+def run_inside(script: str, *arguments: str) -> float:
+    """Run a script in the environment; the number that it printed last, its seconds."""
+    python = make_environment(environment_folder())
+    command = [str(python), "-c", script, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"PECOS failed: {done.stderr[-2000:]}")
+    return float(done.stdout.split()[-1])
 
 
 def train_weights(
     X: sparse.csr_matrix, Y: sparse.csr_matrix, C: float, eps: float, prune: float, threads: int
 ) -> tuple[sparse.csr_matrix, float]:
     """Weights L x (D + 1), the bias last, and the seconds that training alone took."""
-    python = make_environment(environment_folder())
     with tempfile.TemporaryDirectory() as folder:
         sparse.save_npz(Path(folder, "X.npz"), sparse.csr_matrix(X, dtype=np.float32))
         sparse.save_npz(Path(folder, "Y.npz"), sparse.csr_matrix(Y, dtype=np.float32))
-        command = [str(python), "-c", TRAIN, folder, *map(str, (C, eps, prune, threads))]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"PECOS failed: {done.stderr[-2000:]}")
+        seconds = run_inside(TRAIN, folder, *map(str, (C, eps, prune, threads)))
         W = sparse.csr_matrix(sparse.load_npz(Path(folder, "W.npz")).T)
     W.sort_indices()
-    return W, float(done.stdout.split()[-1])
+    return W, seconds
 
 
 # A round figure of `python -m benchmarks.speed linear`.
 SLOWER_THAN_OURS = 4.0
 
 
-class Pecos(Method):
+class PecosMethod(Method):
+    """A method of PECOS, which runs where its environment is."""
+
+    def skip(self, meta: Mapping[str, Any], resources: Resources) -> str | None:
+        """Making the environment takes the network."""
+        if not (environment_folder() / "ready").exists():
+            return f"{self.name} needs its environment: python -m methods.peers.pecos"
+        return super().skip(meta, resources)
+
+
+class Pecos(PecosMethod):
     """PECOS's dual squared hinge without a tree, on unit rows."""
 
     name = "PECOS-OVR"
@@ -96,12 +116,6 @@ class Pecos(Method):
         self.C = C
         self.eps = eps
         self.prune = prune
-
-    def skip(self, meta: Mapping[str, Any], resources: Resources) -> str | None:
-        """It runs where its environment is; making one takes the network."""
-        if not (environment_folder() / "ready").exists():
-            return f"{self.name} needs its environment: python -m methods.peers.pecos"
-        return super().skip(meta, resources)
 
     @price_only
     def cost(self, meta: Mapping[str, Any]) -> Cost | None:

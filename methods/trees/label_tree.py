@@ -191,20 +191,27 @@ def _flatten(
         trees[t].labels[v] if trees[t].is_leaf(v) else trees[t].children[v] + offsets[t]
         for t, v in nodes
     ]
-    results = [trained[node] for node in nodes]
+    leaf = np.array([trees[t].is_leaf(v) for t, v in nodes], bool)
+    # By field, each let go once it is joined: two copies of all weights never exist.
+    results = [trained.pop(node) for node in nodes]
+    features = [r.features for r in results]
+    lengths = [np.diff(r.indptr) for r in results]
+    places = [r.targets for r in results]
+    values = [r.values for r in results]
+    del results
     return Forest(
         n_labels=n_labels,
         n_features=n_features,
         bias=bias,
         roots=offsets[:-1].copy(),
-        leaf=np.array([trees[t].is_leaf(v) for t, v in nodes], bool),
+        leaf=leaf,
         target_indptr=_starts([len(t) for t in targets]),
         targets=_joined(targets, np.int32),
-        row_indptr=_starts([len(r.features) for r in results]),
-        features=_joined([r.features for r in results], np.int32),
-        entry_indptr=_starts(_joined([np.diff(r.indptr) for r in results], np.int64)),
-        places=_joined([r.targets for r in results], np.int32),
-        values=_joined([r.values for r in results], np.float32),
+        row_indptr=_starts([len(own) for own in features]),
+        features=_joined(features, np.int32),
+        entry_indptr=_starts(_joined(lengths, np.int64)),
+        places=_joined(places, np.int32),
+        values=_joined(values, np.float32),
     )
 
 
@@ -212,5 +219,12 @@ def _starts(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def _joined(parts: Sequence[np.ndarray], dtype: type) -> np.ndarray:
-    return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype, copy=False)
+def _joined(parts: list[np.ndarray], dtype: type) -> np.ndarray:
+    """The parts one after another; the list is emptied, each part let go once it is copied."""
+    out: np.ndarray = np.empty(sum(map(len, parts)), dtype)
+    at = len(out)
+    while parts:
+        part = parts.pop()
+        out[at - len(part) : at] = part
+        at -= len(part)
+    return out

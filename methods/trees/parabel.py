@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
@@ -95,17 +96,8 @@ class LabelTrees(Method):
             X = X.astype(np.float32)
         scales = row_scales(X)
         labels = np.flatnonzero(train.label_counts() > 0)
-        trees: list[Skeleton] = []
-        if len(labels):
-            splitter = self._splitter(label_centroids(X, scales, train.labels), len(labels))
-
-            def grow_tree(number: int) -> Skeleton:
-                return grow(labels, splitter, (context.seed, number))
-
-            with ThreadPoolExecutor(max(1, context.threads)) as pool:
-                trees = list(pool.map(grow_tree, range(self.n_trees)))
         forest = label_tree.train(
-            trees,
+            self._grow_trees(X, scales, train.labels, labels, context) if len(labels) else [],
             X,
             scales,
             train.labels,
@@ -116,6 +108,23 @@ class LabelTrees(Method):
             progress=context.progress,
         )
         return LabelTreesModel(forest, self.beam, self._discount())
+
+    def _grow_trees(
+        self,
+        X: sparse.csr_matrix,
+        scales: np.ndarray,
+        carried: sparse.csr_matrix,
+        labels: np.ndarray,
+        context: FitContext,
+    ) -> list[Skeleton]:
+        """The trees without classifiers; the centroids are let go at the end."""
+        splitter = self._splitter(label_centroids(X, scales, carried), len(labels))
+
+        def grow_tree(number: int) -> Skeleton:
+            return grow(labels, splitter, (context.seed, number))
+
+        with ThreadPoolExecutor(max(1, context.threads)) as pool:
+            return list(pool.map(grow_tree, range(self.n_trees)))
 
     @abc.abstractmethod
     def _splitter(self, centroids, n_labels: int):  # type: ignore[no-untyped-def]

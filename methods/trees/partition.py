@@ -12,6 +12,7 @@ from scipy import sparse
 
 from methods._kernels.random import shuffle
 
+ROWS_AT_ONCE = 65_536
 EPS = 1e-4
 """The mean cosine must rise by this much for another round (Parabel -e, Bonsai -k)."""
 
@@ -19,10 +20,14 @@ EPS = 1e-4
 def row_scales(X: sparse.csr_matrix) -> np.ndarray:
     """1 / Euclidean norm of each row, float32; 1 for an empty row."""
     squares = np.zeros(X.shape[0], np.float64)
-    filled = np.diff(X.indptr) > 0
-    if X.nnz:
-        squared = X.data.astype(np.float64) ** 2
-        squares[filled] = np.add.reduceat(squared, X.indptr[:-1][filled])
+    # Some rows at a time: the squares of all entries in float64 would take twice the memory of X.
+    for first in range(0, X.shape[0], ROWS_AT_ONCE):
+        starts = X.indptr[first : first + ROWS_AT_ONCE + 1]
+        if starts[-1] > starts[0]:
+            filled = np.diff(starts) > 0
+            squared = X.data[starts[0] : starts[-1]].astype(np.float64) ** 2
+            sums = np.add.reduceat(squared, starts[:-1][filled] - starts[0])
+            squares[first : first + len(filled)][filled] = sums
     return (1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))).astype(np.float32)
 
 

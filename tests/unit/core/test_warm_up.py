@@ -59,3 +59,30 @@ def test_the_few_documents_are_of_the_types_of_the_data(tmp_path):
                 mine, theirs = getattr(a, part), getattr(b, part)
                 assert mine.dtype == theirs.dtype
                 assert mine.flags.writeable == theirs.flags.writeable
+
+
+MISSES = """
+import sys
+from numba.core.dispatcher import Dispatcher
+from benchmarks.data.prepared import open_prepared
+from methods import get
+
+train, test = open_prepared(sys.argv[1])
+get("DiSMEC").fit(train).predict(test.inputs, 20)
+kernels = [
+    kernel for name, module in list(sys.modules.items()) if name.startswith("methods.")
+    for kernel in vars(module).values() if isinstance(kernel, Dispatcher)
+]
+missed = {k.py_func.__name__: dict(k.stats.cache_misses) for k in kernels if k.stats.cache_misses}
+assert any(kernel.stats.cache_hits for kernel in kernels)
+assert not missed, missed
+"""
+
+
+def test_what_is_compiled_ahead_is_not_compiled_again(tmp_path, root):
+    write(tmp_path / "data", *load("tiny-bow"), {"name": "tiny-bow"})
+    for command in (["-m", "methods.warm_up", "DiSMEC"], ["-c", MISSES, str(tmp_path / "data")]):
+        done = subprocess.run(
+            [sys.executable, *command], cwd=root, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr

@@ -14,13 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.preprocessing import normalize
 
 import methods.linear.dismec as dismec
 from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
 from methods.hooks.loss_weights import LabelWeights
 from methods.linear.dismec import DiSMEC
-from methods.linear.model import SparseLinearModel
+from methods.linear.model import SparseLinearModel, as_unit_rows
 from methods.linear.topk import make_strips, top_labels
 
 
@@ -190,3 +191,12 @@ def test_documents_of_another_vocabulary_are_refused() -> None:
     model = DiSMEC().fit(make_split())
     with pytest.raises(ValueError, match="40 features, the documents have 3"):
         model.predict(Inputs(bow=sparse.csr_matrix((2, 3), dtype=np.float32)), 1)
+
+
+def test_unit_rows_are_those_of_scikit_learn_and_share_their_positions() -> None:
+    bow = make_split().inputs.bow
+    bow.data[bow.indptr[4] : bow.indptr[5]] = 0.0
+    ours, theirs = as_unit_rows(bow), normalize(bow)
+    np.testing.assert_array_equal(ours.data, theirs.data)
+    assert np.shares_memory(ours.indices, bow.indices)
+    assert not np.shares_memory(ours.data, bow.data)

@@ -208,3 +208,15 @@ def test_bad_input_is_named() -> None:
     broken.data[3] = np.nan
     with pytest.raises(ValueError, match="not finite"):
         solve(broken, Y)
+
+
+def test_visited_counts_the_entries_of_active_rows() -> None:
+    X, Y = random_problem(3)
+    positives = Y.sum(axis=0).A1
+    rare = np.flatnonzero(positives < Y.shape[0] / 2)
+    at_start = solve(X, Y, labels=rare, max_rounds=0)
+    # From w = 0 and bias -1 just the positives are inside the margin.
+    entries = Y.T @ np.diff(X.indptr)
+    np.testing.assert_array_equal(at_start.visited, entries[rare])
+    one = solve(X, Y, labels=rare, max_rounds=1)
+    assert (one.visited >= at_start.visited * (1 + 2 * one.products)).all()

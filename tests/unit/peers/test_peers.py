@@ -81,3 +81,18 @@ def test_pecos_solves_the_same_problem(tmp_path: Path) -> None:
     np.testing.assert_allclose(
         objective(X, Y, theirs.weights[:8]), objective(X, Y, ours.weights[:8]), rtol=1e-4
     )
+
+
+@pytest.mark.slow
+def test_pecos_trees_predict_the_labels_of_training(tmp_path: Path) -> None:
+    from methods.peers import pecos
+    from methods.peers.pecos_tree import PecosTree
+
+    if not (pecos.environment_folder() / "ready").exists():
+        pytest.skip("no PECOS environment; make it with python -m methods.peers.pecos")
+    train = make_train()
+    check(PecosTree(max_leaf=3), tmp_path)
+    model = PecosTree(max_leaf=3).fit(train)
+    seen = set(np.flatnonzero(train.label_counts() > 0))
+    assert set(np.unique(model.predict(train.inputs, 3).indices)) - {-1} <= seen
+    assert model.seconds.keys() == {"fit", "predict"}

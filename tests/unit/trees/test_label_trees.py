@@ -14,7 +14,7 @@ from benchmarks.data.split import Inputs, Split
 from methods import get
 from methods._kernels.random import stream
 from methods.hooks.loss_weights import LabelWeights
-from methods.trees import search_index
+from methods.trees import partition, search_index
 from methods.trees.leaf_search import PRUNED_K
 from methods.trees.parabel import Bonsai, LabelTreesModel, Parabel
 from methods.trees.partition import balanced_halves, k_means, label_centroids, row_scales
@@ -337,3 +337,10 @@ def test_centroids_are_unit_sums_of_unit_documents() -> None:
     expected = np.divide(sums, lengths, out=np.zeros_like(sums), where=lengths > 0)
     got = label_centroids(X, row_scales(X), train.labels).toarray()
     np.testing.assert_allclose(got, expected, atol=1e-6)
+
+
+def test_scales_do_not_depend_on_how_many_rows_are_squared_at_once(monkeypatch):
+    X = corpus().inputs.bow
+    whole = row_scales(X)
+    monkeypatch.setattr(partition, "ROWS_AT_ONCE", 7)
+    np.testing.assert_array_equal(row_scales(X), whole)

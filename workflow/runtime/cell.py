@@ -24,6 +24,7 @@ from workflow.runtime.launch import launch
 from workflow.runtime.logs import bounded, tail
 from workflow.runtime.resume import wait_and_hold
 from workflow.runtime.supervisor import Exit
+from workflow.runtime.unfinished import NOTHING, work_folder
 
 RUN_SCHEMA = Path(__file__).parents[1] / "schemas" / "run.schema.yaml"
 RUN_FORMAT = 1
@@ -74,13 +75,14 @@ def run_cell(
         ended, outcome = _not_started(scratch, f"dataset not available: {first_line}")
     else:
         spec = {
-            **_spec(recipe, data, budget, threads, checkpoint),
+            **_spec(recipe, data, budget, threads, work_folder(checkpoint, identity)),
             "base": cell["base"],
             "top_k": top_k,
             "shards": [str(path.absolute()) for path in shards],
         }
         title = " ".join(map(str, cell.values()))
         ended, outcome = _launch(spec, device, resources, scratch, log, title)
+    earlier = outcome.get("spent_before", NOTHING)
     record = {
         "format": RUN_FORMAT,
         **cell,
@@ -89,8 +91,8 @@ def run_cell(
         "notes": [bounded(note) for note in outcome.get("notes", [])[:NOTES]],
         "history": outcome.get("history", {}),
         "phases": outcome.get("phases", {}),
-        "wall_s": ended.wall_s,
-        "cpu_s": ended.cpu_s,
+        "wall_s": ended.wall_s + earlier["wall_s"],
+        "cpu_s": ended.cpu_s + earlier["cpu_s"],
         "peak_mb": max(ended.peak_mb, outcome.get("shards_peak_mb", 0.0)),
         "peak_gpu_mb": outcome.get("peak_gpu_mb"),
         **identity,
@@ -157,7 +159,7 @@ def run_shard(
     checkpoint.mkdir(parents=True, exist_ok=True)  # removed by whoever was waited for
     scratch = checkpoint / "scratch"
     spec = {
-        **_spec(recipe, data, budget, threads, checkpoint),
+        **_spec(recipe, data, budget, threads, work_folder(checkpoint, identity)),
         "base": folder.parts[-5],
         "shard": list(shard),
     }

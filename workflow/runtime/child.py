@@ -34,6 +34,7 @@ from methods.interface import Clock, DivergedError, Method, Model, Resources
 from methods.registry import MisfitError, Recipe, assemble
 from workflow.runtime import disk
 from workflow.runtime.logs import bounded
+from workflow.runtime.unfinished import NOTHING, Seconds, Spent
 
 PROGRESS_EVERY_S = 0.5
 LONGEST_ARRAY = 1000
@@ -49,24 +50,37 @@ class Journal:
         self.phase = "load"
         self._last_report = 0.0
         self._report(0.0, 0.0, "")
+        self.spent_before = NOTHING
+        self._spent: Spent | None = None
+        self._started = time.monotonic(), _cpu_seconds()
 
     @contextmanager
-    def timed(self, phase: str) -> Iterator[None]:
-        """Wall and CPU seconds of a phase, the CPU time of child processes included."""
+    def timed(self, phase: str, work: Path | None = None) -> Iterator[None]:
+        """Wall and CPU seconds of a phase, the CPU time of child processes included.
+
+        Of a phase that may go on from unfinished ``work`` the time of earlier processes counts too.
+        """
         self.phase = phase
         self._report(0.0, 0.0, "")
-        wall, cpu = time.monotonic(), _cpu_seconds()
+        self._started = time.monotonic(), _cpu_seconds()
+        self._spent = None if work is None else Spent(work)
+        if self._spent is not None:
+            self.spent_before = self._spent.before
         yield
-        self.phases[phase] = {
-            "wall_s": time.monotonic() - wall,
-            "cpu_s": _cpu_seconds() - cpu,
-        }
+        own = self._seconds()
+        self.phases[phase] = own if self._spent is None else self._spent.total(own)
         print("{}: {wall_s:.2f} s, CPU {cpu_s:.2f} s".format(phase, **self.phases[phase]))
 
     def progress(self, done: float, total: float, what: str = "") -> None:
         """The ``progress`` that methods are given."""
         if time.monotonic() - self._last_report >= PROGRESS_EVERY_S or done >= total:
             self._report(done, total, what)
+        if self._spent is not None:
+            self._spent.note(self._seconds())
+
+    def _seconds(self) -> Seconds:
+        wall, cpu = self._started
+        return {"wall_s": time.monotonic() - wall, "cpu_s": _cpu_seconds() - cpu}
 
     def _report(self, done: float, total: float, what: str) -> None:
         self._last_report = time.monotonic()
@@ -84,7 +98,12 @@ def run(spec: dict[str, Any], scratch: Path) -> dict[str, Any]:
         if reason is not None:
             return {"status": "skipped", "reason": reason, "phases": {}}
         outcome = _run(spec, scratch, journal)
-        return {"peak_gpu_mb": _peak_gpu_mb(), **outcome, "phases": journal.phases}
+        return {
+            "peak_gpu_mb": _peak_gpu_mb(),
+            "spent_before": journal.spent_before,
+            **outcome,
+            "phases": journal.phases,
+        }
     except MisfitError as misfit:
         return {"status": "skipped", "reason": f"not applicable: {misfit}", "phases": {}}
     except DivergedError as diverged:
@@ -174,14 +193,15 @@ def _fit(
     shard: tuple[int, int] | None = None,
 ) -> Model:
     resources = {name: Path(path) for name, path in spec["resources"].items()}
-    with journal.timed("fit"):
+    work = Path(spec["checkpoint"])
+    with journal.timed("fit", work):
         return method.fit(
             train.observed(),
             seed=spec["seed"],
             device=spec["device"],
             threads=spec["threads"],
             shard=shard,
-            checkpoint=Path(spec["checkpoint"]),
+            checkpoint=work,
             clock=clock,
             resources=resources,
             progress=journal.progress,

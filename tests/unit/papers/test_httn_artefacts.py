@@ -248,5 +248,7 @@ def test_the_papers_run_is_valid_and_its_sweeps_are_found(root):
     assert set(rows.only("l_tail", found)) == {"l_tail-15", "l_tail-14", "l_tail-754"}
     for dataset in DATASETS:
         own = [job.cell for job in jobs if job.cell.dataset == dataset]
-        methods = [rows.method_of(cell.base) for cell in own if (cell.variant, cell.seed) == ("plain", 0)]
+        methods = [
+            rows.method_of(cell.base) for cell in own if (cell.variant, cell.seed) == ("plain", 0)
+        ]
         assert sorted(methods) == sorted(rows.METHODS), "each method once"

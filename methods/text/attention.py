@@ -20,7 +20,7 @@ from methods.text.head import SharedHead
 
 KEPT_NUMBERS = 100_000_000
 """Attention weights (documents x tokens x labels) that are held at a time; 4 bytes each."""
-CACHED_NUMBERS = 1_000_000
+CACHED_NUMBERS = 500_000
 """Attention weights that are computed at a time on a CPU: what its cache holds."""
 
 

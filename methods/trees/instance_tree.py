@@ -65,7 +65,7 @@ def _local_columns(indptr, indices, data, documents, n_features, bias, count):  
             at += 1
     features[d] = n_features
     out_indptr[d + 1] = out_indptr[d] + len(documents)
-    rows = np.empty(nnz + len(documents), np.int32)
+    rows = np.empty(nnz + len(documents), np.uint32)  # unsigned: no index is taken for negative
     values = np.empty(nnz + len(documents), np.float32)
     for row in range(len(documents)):
         i = documents[row]

@@ -40,6 +40,9 @@ def fit(indptr, rows, values, target, costs, state):  # type: ignore[no-untyped-
     moved = np.zeros(n)  # (trial - w).x_i
     pull = np.empty(n)  # costs[i] / (1 + odds[i])
     weight = np.empty(n)  # second derivative of the loss of row i at its margin
+    # Values times their row's weight: the rounds of a Newton step read them in order instead of
+    # looking up weights, and every product is rounded as it is without.
+    weighted = np.empty(len(values))
     _derivatives(odds, costs, pull, weight)
     # The loss of a row of target -1 is that of target 1 and its margin, times its cost.
     negative = np.zeros(n_columns)
@@ -63,8 +66,10 @@ def fit(indptr, rows, values, target, costs, state):  # type: ignore[no-untyped-
             h = _DAMPING
             for p in range(indptr[j], indptr[j + 1]):
                 x = values[p]
-                pulled += x * pull[rows[p]]
-                h += x * x * weight[rows[p]]
+                row = rows[p]
+                pulled += x * pull[row]
+                h += x * x * weight[row]
+                weighted[p] = x * weight[row]
             g = negative[j] - pulled
             gradient[j] = g
             curvature[j] = h
@@ -82,7 +87,7 @@ def fit(indptr, rows, values, target, costs, state):  # type: ignore[no-untyped-
             break
 
         rounds = _minimise_model(
-            indptr, rows, values, gradient, curvature, weight, w, trial, moved, index, n_active,
+            indptr, rows, values, weighted, gradient, curvature, w, trial, moved, index, n_active,
             accuracy * first_violation, state,
         )  # fmt: skip
         trial_norm = 0.0
@@ -127,7 +132,7 @@ def _derivatives(odds, costs, pull, weight):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _minimise_model(  # type: ignore[no-untyped-def]
-    indptr, rows, values, gradient, curvature, weight, w, trial, moved, index, n_active, enough,
+    indptr, rows, values, weighted, gradient, curvature, w, trial, moved, index, n_active, enough,
     state,
 ):  # fmt: skip
     """Coordinate descent on the quadratic model with the L1 norm; the number of rounds."""
@@ -146,7 +151,7 @@ def _minimise_model(  # type: ignore[no-untyped-def]
             h = curvature[j]
             g = gradient[j] + (trial[j] - w[j]) * _DAMPING
             for p in range(indptr[j], indptr[j + 1]):
-                g += values[p] * weight[rows[p]] * moved[rows[p]]
+                g += weighted[p] * moved[rows[p]]
             size = _violation(g, trial[j])
             if trial[j] == 0.0 and size == 0.0 and 1.0 - abs(g) > widest / n:
                 n_left -= 1

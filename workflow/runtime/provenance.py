@@ -38,11 +38,17 @@ def versions() -> dict[str, str | None]:
     return found
 
 
-def commit() -> dict[str, Any]:
-    """The commit of this project's code and whether the tree differs from it."""
-    root = Path(__file__).resolve().parents[2]
+CODE = ("Snakefile", "benchmarks", "methods", "workflow")
+
+
+def commit(root: Path | None = None) -> dict[str, Any]:
+    """The commit of this project's code and whether the code differs from it.
+
+    Other files, such as a user's configuration or a log in the same folder, change no result.
+    """
+    root = root or Path(__file__).resolve().parents[2]
     revision = _git(root, "rev-parse", "HEAD")
-    status = _git(root, "status", "--porcelain")
+    status = _git(root, "status", "--porcelain", "--", *CODE)
     return {"commit": revision, "dirty": None if status is None else bool(status)}
 
 

@@ -10,7 +10,6 @@ follow, on one core. Documents are drawn with Zipf-like words and labels, so tha
 from __future__ import annotations
 
 import argparse
-import resource
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -23,6 +22,7 @@ from scipy import sparse
 from torch.nn.functional import normalize
 
 from benchmarks.common.atomic import atomic_path
+from benchmarks.speed._memory import peak_mb
 from methods.embedding.bag import bag
 from methods.embedding.embedding import Embedding
 from methods.embedding.network import Network, TouchedLabels
@@ -156,8 +156,7 @@ def main(argv: list[str]) -> int:
         f"batches of {method.batch}; one core"
     )
     print(frame.to_string(index=False, float_format="{:.3f}".format))
-    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"peak memory of the process, peers included: {peak_mb:.0f} MB")
+    print(f"peak memory of the process, peers included: {peak_mb():.0f} MB")
     worst = max(abs(loss - losses[0]) for loss in losses) / losses[0]
     print(f"loss of the first batch, relative difference to the peers: {worst:.1e}")
     args.out.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,6 @@ the peer is timed from the top-k arrays as well, so that the cost of the sorting
 from __future__ import annotations
 
 import argparse
-import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from benchmarks.common.atomic import atomic_path
 from benchmarks.evaluation.metrics import Evaluation, evaluate, score
 from benchmarks.evaluation.propensity import inverse_propensity
 from benchmarks.evaluation.statistics import RESAMPLES, bootstrap
+from benchmarks.speed._memory import peak_mb
 
 KS = (1, 3, 5)
 A, B = 0.6, 2.6  # Amazon-670K's (its card)
@@ -161,7 +161,7 @@ def main(argv: list[str]) -> int:
 
     train, test, ranked = synthetic(args.train, args.test, args.labels, args.depth, args.seed)
     ours_s, ours = best_of(args.repeats, lambda: score(ranked, test, train, A, B, KS))
-    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_mb()
     indptr = np.arange(0, ranked.indices.size + 1, args.depth)
     matrix = sparse.csr_matrix(
         (ranked.scores.ravel(), ranked.indices.ravel(), indptr), shape=test.shape
@@ -196,7 +196,7 @@ def main(argv: list[str]) -> int:
     )
     print(frame.to_string(index=False, float_format="{:.3f}".format))
     print(f"bootstrap: {points.n:,} points x {RESAMPLES:,} resamples x {len(fast)} metrics")
-    print(f"peak memory of the process, data included: {peak_mb:.0f} MB (before the peer ran)")
+    print(f"peak memory of the process, data included: {peak:.0f} MB (before the peer ran)")
     print(f"largest difference between the two: {worst:.2e} points")
     with atomic_path(args.out) as temporary:
         frame.to_csv(temporary, index=False)

@@ -33,4 +33,7 @@ def test_the_cells_of_a_reference_are_those_of_its_configuration(config, runs):
     lacking = found[found["status"] != "ok"]
     assert lacking["reason"].str.startswith("not applicable").all()
     assert found["commit"].nunique() == 1
-    assert not found["dirty"].any()
+    # A cell may be marked for a file in the folder that is no code (records of before that was told
+    # apart): then the digest of its code is one that a cell of the same commit has without a mark.
+    marked = found[found["dirty"].astype(bool)]
+    assert set(marked["code"]) <= set(found.loc[~found["dirty"].astype(bool), "code"])

@@ -145,6 +145,25 @@ def check_pairs(jobs: Iterable[Job], source: str, misfits: str) -> None:
         raise InvalidDocumentError("\n".join([f"{source} is not valid:", *_indent(faults)]))
 
 
+def with_own_definitions(config: Mapping[str, Any], documents: Iterable[Any]) -> dict[str, Any]:
+    """The configuration, in which each definition of the given documents stands as it is there.
+
+    Snakemake merges a run's file into the default configuration key by key, so that a base of the
+    same name in both would silently have the parameters of both. What has another shape than a
+    configuration is left for :func:`check` to answer.
+    """
+    define = config.get("define")
+    if not isinstance(define, Mapping):
+        return dict(config)
+    own: dict[str, Any] = dict(define)
+    for document in documents:
+        given = document.get("define") if isinstance(document, Mapping) else None
+        for kind, entries in given.items() if isinstance(given, Mapping) else ():
+            if isinstance(entries, Mapping) and isinstance(own.get(kind), Mapping):
+                own[kind] = {**own[kind], **entries}
+    return {**config, "define": own}
+
+
 def swept(jobs: Iterable[Job], settings: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Settings of the run's variants that have all of them, e.g. how much Taug augments.
 

@@ -14,12 +14,12 @@ from benchmarks.data.prepared import forget_unavailable
 from benchmarks.data.synthetic import NAMES as SYNTHETIC
 from benchmarks.data.verify import MODE_VARIABLE, RUN_VARIABLE
 from benchmarks.common.atomic import sweep
-from benchmarks.common.schema import InvalidDocumentError
+from benchmarks.common.schema import InvalidDocumentError, load_yaml
 from benchmarks.papers.artefacts import all_artefacts
 from benchmarks.papers.spec import paper_folders, sources
 from benchmarks.records.cell import Cell
 from benchmarks.render.page import template_digest
-from workflow.config import check, check_pairs, plan, swept
+from workflow.config import check, check_pairs, plan, swept, with_own_definitions
 from workflow.console import attach, closing_words, hush
 from workflow.preflight import check_targets, missing_files, missing_here
 from workflow.reference import reference_digest
@@ -42,7 +42,8 @@ CONFIG_NAME = " + ".join(str(f) for f in workflow.configfiles) or "the configura
 
 try:
     check_targets(config, [str(f) for f in workflow.overwrite_configfiles])
-    SETTINGS = check(config, CONFIG_NAME)
+    OWN = [load_yaml(file) for file in workflow.overwrite_configfiles]
+    SETTINGS = check(with_own_definitions(config, OWN), CONFIG_NAME)
     USER_CARDS = SETTINGS["define"]["datasets"]
     USER_PAPERS = SETTINGS["define"]["papers"]
     PAPERS = paper_folders(USER_PAPERS)

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.common.schema import InvalidDocumentError
 from benchmarks.records.cell import Cell
-from workflow.config import check, check_pairs, derive_seed, plan
+from workflow.config import check, check_pairs, derive_seed, plan, with_own_definitions
 
 GOOD = {"cells": [{"datasets": ["tiny-bow"], "bases": ["LinearSVC"], "variants": ["plain", "PW"]}]}
 
@@ -116,3 +116,26 @@ def test_seeds_come_from_named_axes():
 def test_a_cell_is_its_path():
     cell = Cell("EURLex-4K", "DiSMEC", "RankNet+Taug", 3)
     assert Cell.from_path(f"results/runs/{cell.path}") == cell
+
+
+def test_a_definition_of_the_same_name_in_the_default_configuration_adds_nothing():
+    own = {"define": {"bases": {"short": {"extends": "DiSMEC", "params": {"tol": 0.1}}}}}
+    other = {"extends": "Parabel"}
+    merged = {  # as Snakemake merges the two files
+        **GOOD,
+        "define": {
+            "bases": {
+                "short": {"extends": "DiSMEC", "params": {"tol": 0.1, "prune": 0.5}},
+                "other": other,
+            }
+        },
+    }
+    found = with_own_definitions(merged, [own])
+    assert found["define"]["bases"] == {**own["define"]["bases"], "other": other}
+    assert found["cells"] == GOOD["cells"]
+
+
+@pytest.mark.parametrize("odd", [None, [], "a", {"define": []}, {"define": {"bases": 1}}])
+def test_documents_of_another_shape_are_left_to_the_check(odd):
+    for config in (GOOD, {**GOOD, "define": []}, {**GOOD, "define": {"bases": {}}}):
+        assert with_own_definitions(config, [odd]) == config

@@ -73,7 +73,7 @@ RECIPES: Mapping[str, Settings] = {
         "label_rate": 3.0,
         "label_scale": 4.0,
         "match": 1.0,
-        "negatives": 256,
+        "negatives": 1024,
         "decay": "cosine",
         "swa_from": None,
         "evaluate_every": 300,

@@ -98,7 +98,7 @@ class LabelAttentionTransformer(TransformerMethod):
             "label_rate": 1.0,
             "label_scale": 1.0,
             "match": 1.0,
-            "negatives": 256,
+            "negatives": 1024,
             "decay": "cosine",
             "swa_from": None,
             "evaluate_every": 300,

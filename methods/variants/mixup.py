@@ -36,6 +36,7 @@ from methods.variants.tailmix_pairs import (
     EveryOtherLabel,
     Graph,
     LabelGraph,
+    Lookup,
     Rule,
     mixed_contexts,
     mixed_targets,
@@ -153,9 +154,9 @@ class TailMixer(ContextMixer):
         """Context vectors and targets of the batch's pairs replaced."""
         device = flow.targets.device
         rows, labels = (where.cpu().numpy() for where in torch.nonzero(flow.targets, as_tuple=True))
-        search = _lookup(flow.values, whole=isinstance(self.graph, EveryOtherLabel))
-        pairs = select((rows, labels), search, self.graph, self.inverse_p, self.rule, rng, device)
-        changed = mixed_contexts(pairs, _lookup(flow.values), self.rule, device)
+        lookup = _lookup(flow.values)
+        pairs = select((rows, labels), lookup, self.graph, self.inverse_p, self.rule, rng, device)
+        changed = mixed_contexts(pairs, lookup, self.rule, device)
         return replace(
             flow,
             values=flow.values.with_changed(*changed),
@@ -163,17 +164,8 @@ class TailMixer(ContextMixer):
         )
 
 
-def _lookup(contexts: Any, whole: bool = False) -> Any:
-    """Vectors of pairs of a document and a label, sorted by document.
-
-    ``whole`` computes those of all labels at once, which pays where all are searched.
-    """
-    table: list[torch.Tensor] = []
-
-    def of_table(rows: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        if not table:
-            table.append(contexts.all().detach())
-        return table[0][rows, labels]
+def _lookup(contexts: Any) -> Lookup:
+    """Vectors of pairs of a document and a label, sorted by document."""
 
     def of_pairs(rows: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         documents, counts = torch.unique_consecutive(rows, return_counts=True)
@@ -181,7 +173,7 @@ def _lookup(contexts: Any, whole: bool = False) -> Any:
         found = [contexts.of(int(i), part) for i, part in zip(documents, parts, strict=True)]
         return torch.cat(found) if found else contexts.hidden.new_empty(0, contexts.hidden.shape[2])
 
-    return of_table if whole else of_pairs
+    return of_pairs
 
 
 class WordMix(Mixup):

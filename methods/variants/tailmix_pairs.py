@@ -171,7 +171,9 @@ def select(
             chance[i] = rng.random()
     if rule.larger_share:
         shares = np.maximum(shares, 1.0 - shares)
-    if rule.partner_by == "distance":
+    if rule.partner_by == "distance" and isinstance(graph, EveryOtherLabel):
+        partners = _nearest_of_all(rows, labels, shares, lookup, graph.n_labels, device)
+    elif rule.partner_by == "distance":
         partners = _nearest_in_turn(rows, labels, turns, shares, lookup, graph, device)
     else:
         weights = inverse_p if rule.partner_by == "propensity" else None
@@ -272,6 +274,32 @@ def _nearest_in_turn(
         if len(mixed_keys):
             vectors = torch.cat([mixed_vectors, vectors])
         mixed_keys, mixed_vectors = keys[order], vectors[_ids(order, own)]
+    return partners
+
+
+@torch.no_grad()
+def _nearest_of_all(
+    rows: np.ndarray,
+    labels: np.ndarray,
+    shares: np.ndarray,
+    lookup: Lookup,
+    n_labels: int,
+    device: torch.device | str,
+) -> np.ndarray:
+    """The same among all labels: the vectors of a document are computed once, for all its turns."""
+    partners = np.empty(len(rows), np.int64)
+    every = torch.arange(n_labels, device=device)
+    document, vectors = -1, torch.empty(0)
+    for i, label in enumerate(labels):  # by document and, within it, by turn
+        if rows[i] != document:
+            document = rows[i]
+            vectors = lookup(torch.full_like(every, int(document)), every).clone()
+        own = vectors[label]
+        distances = (vectors - own).square().sum(dim=1)
+        distances[label] = torch.inf
+        partners[i] = int(distances.argmin())
+        share = torch.tensor(shares[i]).to(own)
+        vectors[label] = share * own + (1 - share) * vectors[partners[i]]
     return partners
 
 

@@ -3,6 +3,10 @@
 Words are drawn from a power law and from the topics of a document's labels, each of which has some
 words of its own; label frequencies are a power law, too. Ids are shuffled: as in real data, a low
 number does not say that a word or label is frequent. Values are tf-idf-like.
+
+Labels may come in groups that share words and documents, as real ones do. Without them a clustering
+of labels finds nothing: Bonsai's k-means puts a third of 20,000 such labels into one cluster, of
+EURLex-4K-half's and EURLex-4.3K's 7 %.
 """
 
 from __future__ import annotations
@@ -45,6 +49,9 @@ class Shape:
     label_power: float = 0.9
     """Frequencies fall as ``(rank + 5) ** -power``."""
     word_power: float = 0.8
+    groups: tuple[int, ...] = ()
+    """Labels per group, small groups within large ones; neighbours in frequency are together, so
+    that the law of frequencies stays."""
 
     def scaled(self, documents: float, features: float, labels: float) -> Shape:
         """The same with other numbers of documents, features and labels; means stay."""
@@ -70,6 +77,12 @@ class Corpus:
         rare = _law(shape.n_features, 0.4)  # words of a topic are less common than others
         drawn = _draw(rare, rng, shape.n_labels * TOPIC)
         self._topics = self._word_ids[drawn].reshape(shape.n_labels, TOPIC)
+        for place, size in enumerate(shape.groups):
+            # A share of each topic is the words of the group instead.
+            shared = TOPIC // (len(shape.groups) + 1)
+            first = np.arange(shape.n_labels) // size * size
+            part = slice(place * shared, (place + 1) * shared)
+            self._topics[:, part] = self._topics[first, part]
 
     @cached_property
     def _weight_of_word(self) -> np.ndarray:
@@ -95,6 +108,8 @@ class Corpus:
         carried = rng.poisson(shape.labels - 1, n) + 1
         ranks = _draw(self._labels, rng, int(carried.sum()))
         first = np.cumsum(carried) - carried
+        if shape.groups:
+            ranks = self._together(ranks, np.repeat(first, carried), rng)
         topical = np.repeat(np.arange(n), rng.poisson(_TOPICAL * shape.words, n))
         label = ranks[first[topical] + rng.integers(0, carried[topical])]
         background = np.repeat(np.arange(n), rng.poisson(_BACKGROUND * shape.words, n))
@@ -110,6 +125,20 @@ class Corpus:
         Y.sum_duplicates()
         Y.data[:] = 1
         return X, Y
+
+    def _together(
+        self, ranks: np.ndarray, first: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Labels with most of a document's later ones taken from the groups of its first."""
+        shape = self.shape
+        kind = rng.integers(0, len(shape.groups) + 1, len(ranks))
+        kind[first == np.arange(len(ranks))] = len(shape.groups)  # the first stays as drawn
+        for place, size in enumerate(shape.groups):
+            own = np.flatnonzero(kind == place)
+            start = ranks[first[own]] // size * size
+            room = np.minimum(size, shape.n_labels - start)
+            ranks[own] = start + (rng.random(len(own)) * room).astype(ranks.dtype)
+        return ranks
 
     def train(self) -> Split:
         """The training documents in memory, rows of unit length."""

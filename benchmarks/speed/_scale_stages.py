@@ -28,6 +28,7 @@ from benchmarks.evaluation.metrics import evaluate as evaluate_ranking
 from benchmarks.evaluation.topk import TopK
 from benchmarks.speed._corpus import SPLITS, Corpus, Shape
 from benchmarks.speed._memory import peak_mb
+from benchmarks.speed.bounds import distance
 from methods.interface import Method
 from methods.linear.dismec import DiSMEC
 from methods.linear.model import SparseLinearModel
@@ -153,7 +154,10 @@ def dismec_shard(place: Place) -> dict[str, Any]:
         model = method.fit(train, threads=place.threads, shard=(shards // 2, shards))
     assert isinstance(model, SparseLinearModel)
     fitted = int(model.trained.sum())
-    return {"amount": fitted, "shards": shards, "fixed_s": fixed}
+    del model
+    found = distance(train, PILOT_LABELS, place.threads, 1, SOLVER_MB)
+    of_bound = {name: found[name] for name in ("CPU ms per label", "MB", "GB/s", "times by bytes")}
+    return {"amount": fitted, "shards": shards, "fixed_s": fixed, **of_bound}
 
 
 def fit_tree(name: str) -> Callable[[Place], dict[str, Any]]:

@@ -24,12 +24,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 from numba import njit
 
 from benchmarks.common.atomic import write_csv
 from benchmarks.data.prepare import DATA_FOLDER, ensure
 from benchmarks.data.prepared import open_prepared
+from benchmarks.data.split import Split
 from methods.linear.dismec import DiSMEC
 from methods.linear.model import as_unit_rows
 from methods.linear.solver import OneVsRest, Solution
@@ -70,6 +70,8 @@ def bandwidth(threads: int) -> float:
 
 def arithmetic(threads: int) -> float:
     """Operations per second of a product of two matrices of float32."""
+    import torch  # here, since it would count in the peak memory of programs that need none of it
+
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     a, b = torch.ones(PRODUCT, PRODUCT), torch.ones(PRODUCT, PRODUCT)
@@ -100,36 +102,37 @@ def work(solution: Solution, n: int, columns: int, nonzeros: int, slots: int) ->
     }
 
 
-def time_row(dataset: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Milliseconds per label, and how many times those that its work takes at the full rates."""
-    train, _ = open_prepared(ensure(dataset, options.data))
+def distance(train: Split, labels: int, threads: int, repeats: int, mb: float) -> dict[str, Any]:
+    """Milliseconds per label, and how many times those that its work takes at the full rates.
+
+    So many ``labels`` are timed, evenly over their frequencies; ``mb`` is the solver's memory.
+    """
     assert train.inputs.bow is not None
     X = as_unit_rows(train.inputs.bow)
     counts = train.label_counts()
     by_frequency = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]
-    labels = np.sort(by_frequency[:: max(1, len(by_frequency) // options.labels)])
+    timed = np.sort(by_frequency[:: max(1, len(by_frequency) // labels)])
     method = DiSMEC()
     problem = OneVsRest(
-        X, train.labels, tol=method.tol, prune=method.prune, threads=options.threads
+        X, train.labels, tol=method.tol, prune=method.prune, threads=threads, memory_mb=mb
     )
-    problem.solve(labels[:2])  # compiles
-    bytes_per_s, flops_per_s = bandwidth(options.threads), arithmetic(options.threads)
+    problem.solve(timed[:2])  # compiles
+    bytes_per_s, flops_per_s = bandwidth(threads), arithmetic(threads)
     seconds, cpu = np.inf, np.inf
-    for _ in range(options.repeats):
+    for _ in range(repeats):
         start, spent = time.perf_counter(), time.process_time()
-        solution = problem.solve(labels)
+        solution = problem.solve(timed)
         seconds = min(seconds, time.perf_counter() - start)
         cpu = min(cpu, time.process_time() - spent)
     done = work(solution, X.shape[0], X.shape[1], X.nnz, problem.slots)
     by_flops = 1e9 * done["Mflop"] / flops_per_s
     by_bytes = 1e9 * done["MB"] / bytes_per_s
-    measured = 1e3 * seconds / len(labels)
+    measured = 1e3 * seconds / len(timed)
     return {
-        "dataset": dataset,
-        "threads": options.threads,
-        "labels": len(labels),
+        "threads": threads,
+        "labels": len(timed),
         "ms per label": measured,
-        "CPU ms per label": 1e3 * cpu / len(labels),
+        "CPU ms per label": 1e3 * cpu / len(timed),
         **done,
         "GB/s": 1e-9 * bytes_per_s,
         "Gflop/s": 1e-9 * flops_per_s,
@@ -138,6 +141,14 @@ def time_row(dataset: str, options: argparse.Namespace) -> dict[str, Any]:
         "times by flops": measured / by_flops,
         "times by bytes": measured / by_bytes,
     }
+
+
+def time_row(dataset: str, options: argparse.Namespace) -> dict[str, Any]:
+    """The distance of a dataset's labels from what the machine allows."""
+    train, _ = open_prepared(ensure(dataset, options.data))
+    memory = DiSMEC().memory_mb
+    found = distance(train, options.labels, options.threads, options.repeats, memory)
+    return {"dataset": dataset, **found}
 
 
 def memory_row(dataset: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -155,6 +166,7 @@ _FIT = """
 import json, sys, time
 from pathlib import Path
 from benchmarks.data.prepared import open_prepared
+from benchmarks.data.split import Split
 from benchmarks.speed._memory import peak_mb
 from methods.linear.dismec import DiSMEC
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -42,12 +43,34 @@ def test_the_means_asked_for_come_out():
     assert counts[0] > 10 * counts[1000], "frequencies fall"
 
 
+def test_grouped_labels_share_documents_and_words_and_keep_their_frequencies():
+    alone = Shape("groups", 20_000, 5_000, 2_000, words=40.0, labels=4.0)
+    grouped = replace(alone, groups=(20, 200))
+    found = {}
+    for shape in (alone, grouped):
+        corpus = Corpus(shape)
+        _, labels = next(corpus.chunks("train"))
+        assert labels.nnz / labels.shape[0] == pytest.approx(4, rel=0.07)
+        rank = np.argsort(corpus._label_ids)[labels.indices]  # by frequency, as groups are cut
+        of_first = np.repeat(rank[labels.indptr[:-1]] // 20, np.diff(labels.indptr))
+        words = [set(corpus._topics[label]) for label in (40, 41, 59, 60)]
+        together = (rank // 20 == of_first).mean()
+        common = [len(words[0] & other) for other in words[1:]]
+        found[shape] = together, common, np.bincount(rank // 200)
+    (apart, few, law), (together, common, same_law) = found[alone], found[grouped]
+    assert together > apart + 0.1
+    assert min(common[:2]) > max(few)
+    assert common[2] < min(common[:2])
+    np.testing.assert_allclose(same_law, law, rtol=0.1)
+
+
 def test_each_stage_runs_and_finds_what_the_earlier_ones_left(tmp_path):
     place = Place(TINY, tmp_path, threads=1, shard_s=0.5)
     found = {stage: json.loads(run_stage(stage, place)) for stage in STAGES}
     assert all(row["peak_mb"] > 10 for row in found.values())
     assert found["open"]["documents"] == TINY.n_train
     assert 1 <= found["DiSMEC shard"]["amount"] <= TINY.n_labels
+    assert found["DiSMEC shard"]["times by bytes"] > 0
     assert found["Parabel predict"]["documents"] == TINY.n_test
     assert found["evaluate"]["P@1"] > 15, "labels can be told from the words of their topics"
 

@@ -23,9 +23,12 @@ from benchmarks.records.results import Results
 from benchmarks.render.report import Section
 from benchmarks.render.table import MINUS, Table
 
+CHANGE = ("difference", "difference_low", "difference_high")
+"""A change in points and its bounds."""
 COLUMNS = ["claim", "dataset", "base", "measured", "verdict"]
 NOTE = (
-    f"Brackets: {LEVEL:.0%} interval of the change in points, over test documents and seeds. "
+    f"Brackets: {LEVEL:.0%} interval of the change in points, over test documents and the seeds "
+    "of the row; of one seed it does not know how much training anew would move it. "
     f"{HOLDS}: the interval lies on the side the claim speaks of; {CONTRADICTED}: on the other; "
     f"{UNDECIDED}: it holds zero; {NO_CHANGE}: every ranking is the base's. "
 )
@@ -69,12 +72,14 @@ def verdict(low: float, high: float, sign: int = 1) -> str:
 def differences(intervals: pd.DataFrame, variant: str) -> pd.DataFrame:
     """Changes in points of a variant over its base with bounds, by dataset, base, metric.
 
-    Seeds are averaged; the bounds are those over test documents and seeds (``over_seeds``).
+    Seeds are averaged; the bounds are those over test documents and seeds (``over_seeds``), whose
+    number is in the column ``seeds``.
     """
     rows = intervals[(intervals["variant"] == variant) & intervals["difference"].notna()]
-    columns = ["difference", "difference_low", "difference_high"]
+    columns = list(CHANGE)
     found = rows.groupby([*KEY[:2], "metric"], sort=False)[columns]
     means = found.mean()
+    means["seeds"] = found.size()
     for key, seeds in found:
         means.loc[key, columns[1:]] = over_seeds(seeds["difference"], *means.loc[key, columns[1:]])
     return means
@@ -86,10 +91,19 @@ def about_changes(intervals: pd.DataFrame, claims: Iterable[Change]) -> list[dic
     for claim in claims:
         for (dataset, base, metric), change in differences(intervals, claim.variant).iterrows():
             if base in claim.bases and metric in claim.metrics:
-                value, low, high = change
-                text = f"{metric} {value:+.2f} [{low:+.2f}, {high:+.2f}]".replace("-", MINUS)
-                rows.append(row(claim.says, dataset, base, text, verdict(low, high, claim.sign)))
+                rows.append(about_change(claim.says, dataset, base, change, metric, claim.sign))
     return rows
+
+
+def about_change(
+    claim: str, dataset: str, base: str, change: pd.Series, name: str, sign: int = 1
+) -> dict[str, Any]:
+    """A claim of a change, as :func:`differences` has it; ``name`` says what changed."""
+    value, low, high = (float(change[column]) for column in CHANGE)
+    text = f"{name} {value:+.2f} [{low:+.2f}, {high:+.2f}]".replace("-", MINUS)
+    seeds = int(change["seeds"])
+    text += f", {seeds} seed{'s' if seeds > 1 else ''}"
+    return row(claim, dataset, base, text, verdict(low, high, sign))
 
 
 def summary(claims: pd.DataFrame) -> pd.DataFrame:
@@ -130,14 +144,14 @@ def claim_tables(
     """
 
     @cache
-    def judged(results: Results) -> pd.DataFrame:
+    def of_run(results: Results) -> pd.DataFrame:
         return pd.DataFrame(judge(results), columns=COLUMNS)
 
     def counted(results: Results) -> Table:
-        return Table("", summary(judged(results)), ["claim"], notes=[SUMMARY_NOTE])
+        return Table("", summary(of_run(results)), ["claim"], notes=[SUMMARY_NOTE])
 
     def whole(results: Results) -> Table:
-        return Table("", judged(results), COLUMNS, notes=[NOTE + note])
+        return Table("", of_run(results), COLUMNS, notes=[NOTE + note])
 
     shared: dict[str, Any] = {"needs": needs, "settings": settings, "section": section}
     return (

@@ -2,10 +2,10 @@
 run. FastXML and PfastreXML have no peer that can be installed: their times stand alone.
 
 ``python -m benchmarks.speed trees [--dataset NAME ...] [--threads 2] [--repeats 3]
-[--copies 0 1 4] [--skip-variants] [--skip-forests]`` needs a local mirror or network for the
-datasets, ``pip install .[peers]`` for omikuji and ``python -m methods.peers.pecos`` for PECOS' own
-environment. Times are the least of the repeats, all programs in turn, metrics their means;
-compiling is not counted.
+[--copies 0 1 4] [--peer NAME ...] [--skip-variants] [--skip-forests]`` needs a local mirror or
+network for the datasets, ``pip install .[peers]`` for omikuji and
+``python -m methods.peers.pecos`` for PECOS' own environment. Times are the least of the repeats,
+all programs in turn, metrics their means; compiling is not counted.
 """
 
 from __future__ import annotations
@@ -110,10 +110,12 @@ class _Pecos:
         return (model.seconds["fit"], model.seconds["predict"]), top
 
 
-def against_peers(dataset: str, threads: int, repeats: int) -> list[dict[str, Any]]:
-    """Parabel and Bonsai beside omikuji and PECOS, as far as these are installed."""
+def against_peers(
+    dataset: str, threads: int, repeats: int, peers: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Parabel and Bonsai beside omikuji and PECOS, as far as these are wanted and installed."""
     train, test = load(dataset)
-    missing = {peer: get(peer).skip(train.meta, Resources()) for peer in PEERS}
+    missing = {peer: get(peer).skip(train.meta, Resources()) for peer in peers}
     for reason in filter(None, missing.values()):
         print(f"left out: {reason}")
     rows = []
@@ -122,9 +124,9 @@ def against_peers(dataset: str, threads: int, repeats: int) -> list[dict[str, An
         write_documents(path, train)
         for name in OMIKUJI:
             programs: dict[str, _Ours | _Omikuji | _Pecos] = {"ours": _Ours(name, train, threads)}
-            if missing[Omikuji.name] is None:
+            if missing.get(Omikuji.name, "") is None:
                 programs[Omikuji.name] = _Omikuji(name, path, threads)
-            if missing[PecosTree.name] is None:
+            if missing.get(PecosTree.name, "") is None:
                 programs[PecosTree.name] = _Pecos(name, train, threads)
             best = dict.fromkeys(programs, (np.inf, np.inf))
             values: dict[str, list[dict[str, float]]] = {program: [] for program in programs}
@@ -224,6 +226,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--copies", type=int, nargs="*", default=[0, 1, 4], help="n_aug of Taug")
+    parser.add_argument("--peer", action="append", choices=PEERS, help="default: all")
     parser.add_argument("--skip-variants", action="store_true")
     parser.add_argument("--skip-forests", action="store_true")
     parser.add_argument("--out", type=Path, default=Path("results/speed/trees.csv"))
@@ -232,7 +235,7 @@ def main(argv: list[str]) -> int:
     numba.set_num_threads(min(options.threads, numba.config.NUMBA_NUM_THREADS))
     rows: list[dict[str, Any]] = []
     for dataset in options.dataset or DATASETS:
-        rows += against_peers(dataset, options.threads, options.repeats)
+        rows += against_peers(dataset, options.threads, options.repeats, options.peer or PEERS)
         if not options.skip_variants:
             rows += of_variants(dataset, options.threads, options.repeats, options.copies)
         if not options.skip_forests:

@@ -14,9 +14,8 @@ import pandas as pd
 
 from benchmarks.papers.httn import rows
 from benchmarks.papers.httn.comparison import RANKING, TAIL, WHOLE, Measured, difference, measured
-from benchmarks.papers.run_claims import differences, row, verdict
+from benchmarks.papers.run_claims import about_change, differences
 from benchmarks.records.results import Results
-from benchmarks.render.table import MINUS
 
 F1, RANKED = "microF1", "nDCG@5"
 JUDGED = (F1, RANKED)
@@ -27,7 +26,7 @@ NOTE = (
     "over these labels at probability 0.5, and their nDCG@5 that of a ranking of these labels "
     "alone over the documents that carry one, where every label was ranked. The best member is "
     "the best of the members that were run, chosen on the same test documents it is judged on. "
-    "Where the table of tail labels names one seed, another may move a comparison of two methods "
+    "Another seed may move a comparison of two methods that was run with one "
     "by more than the interval."
 )
 
@@ -84,7 +83,7 @@ def about_head(results: Results) -> list[dict[str, Any]]:
             if method in ("HTTN", "EHTTN") and metric in JUDGED and size < usual:
                 claim = f"More head labels help {method} (sec. 4.2)"
                 name = f"{metric}, l_tail {usual} to {size:g},"
-                judged.append(_judged(claim, dataset, base, change, name))
+                judged.append(about_change(claim, dataset, base, change, name))
     return judged
 
 
@@ -102,7 +101,7 @@ def about_members(results: Results) -> list[dict[str, Any]]:
         best = max(own, key=lambda change: change["difference"])
         name = f"{metric}, best of {len(own)} members against the ensemble,"
         claim = "The ensemble beats its best member (Fig. 6)"
-        judged.append(_judged(claim, dataset, base, best, name, sign=-1))
+        judged.append(about_change(claim, dataset, base, best, name, sign=-1))
     return judged
 
 
@@ -113,7 +112,7 @@ def about_ablation(intervals: pd.DataFrame) -> list[dict[str, Any]]:
         "H-F-A": "Attention and fine-tuning help: without them HTTN is worse (Fig. 3)",
     }
     return [
-        _judged(claim, dataset, base, change, metric, sign=-1)
+        about_change(claim, dataset, base, change, metric, sign=-1)
         for variant, claim in claims.items()
         for (dataset, base, metric), change in differences(intervals, variant).iterrows()
         if metric in JUDGED
@@ -130,7 +129,7 @@ def about_draws(results: Results) -> list[dict[str, Any]]:
                 if metric == F1:
                     claim = "Few draws of head prototypes cost F1 (Fig. 5)"
                     name = f"{metric}, S = 5 against the base's,"
-                    judged.append(_judged(claim, dataset, base, change, name, sign=-1))
+                    judged.append(about_change(claim, dataset, base, change, name, sign=-1))
     return judged
 
 
@@ -140,14 +139,4 @@ def _compared(
     """The claim judged on two methods' predictions; nothing where the part was not measured."""
     found = difference(base, own, part, metric)
     name = metric if part == WHOLE else f"tail {metric}"
-    return [] if found is None else [_judged(claim, dataset, method, found, name)]
-
-
-def _judged(
-    claim: str, dataset: str, base: str, change: pd.Series, name: str, sign: int = 1
-) -> dict[str, Any]:
-    value, low, high = (
-        float(change[column]) for column in ("difference", "difference_low", "difference_high")
-    )
-    text = f"{name} {value:+.2f} [{low:+.2f}, {high:+.2f}]".replace("-", MINUS)
-    return row(claim, dataset, base, text, verdict(low, high, sign))
+    return [] if found is None else [about_change(claim, dataset, method, found, name)]

@@ -66,7 +66,10 @@ def measured(results: Results) -> dict[str, dict[str, Measured]]:
 
 
 def difference(base: Measured, other: Measured, part: str, metric: str) -> pd.Series | None:
-    """The difference of two methods in points with its bounds, by the seeds both have."""
+    """The difference of two methods in points with its bounds, by the seeds both have.
+
+    As a row of :func:`~benchmarks.papers.run_claims.differences`.
+    """
     ours, theirs = other.of(part), base.of(part)
     seeds = [seed for seed in ours if seed in theirs]
     if not seeds:
@@ -76,4 +79,5 @@ def difference(base: Measured, other: Measured, part: str, metric: str) -> pd.Se
     frame = pd.DataFrame([pair.loc[metric, columns] for pair in pairs]).astype(float)
     means = frame.mean()
     means[columns[1:]] = over_seeds(frame["difference"], *means[columns[1:]])
+    means["seeds"] = len(seeds)
     return means

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.papers.ranknet_taug.figures import AUGMENTED, BASE, Settings, at_usual
-from benchmarks.papers.run_claims import differences
+from benchmarks.papers.run_claims import CHANGE, differences
 from benchmarks.records.results import Results
 from benchmarks.render.table import Table, with_interval
 
@@ -39,7 +39,7 @@ def decoupling(results: Results) -> Table:
             row = {"dataset": dataset, "least docs/label": str(counts[counts > 0].min())}
             row |= {"labels below 5 docs": f"{((counts > 0) & (counts < 5)).sum():,}"}
             for metric in SHOWN:
-                texts[len(rows), f"+{metric}"] = with_interval(*changes.loc[metric])
+                texts[len(rows), f"+{metric}"] = with_interval(*changes.loc[metric, list(CHANGE)])
             values = {f"+{metric}": float(changes.loc[metric, "difference"]) for metric in SHOWN}
             rows.append({**row, "Taug": step, **values})
     keys = ["dataset", "least docs/label", "labels below 5 docs", "Taug"]

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.papers.ranknet_taug.tables import BASES
-from benchmarks.papers.run_claims import differences
+from benchmarks.papers.run_claims import CHANGE, differences
 from benchmarks.papers.spec import Paper, load_paper
 from benchmarks.records.cell import PLAIN
 from benchmarks.records.cells import wide
@@ -142,7 +142,7 @@ def readings(results: Results) -> Table:
         for entry in own.to_dict("records"):
             change = bounds[entry["variant"]].loc[(dataset, base)]
             for metric in SHOWN:
-                texts[len(rows), f"+{metric}"] = with_interval(*change.loc[metric])
+                texts[len(rows), f"+{metric}"] = with_interval(*change.loc[metric, list(CHANGE)])
             count = seeds[(dataset, base, entry["variant"])]
             rows.append(
                 {**entry, "seeds": str(count), **_shown(change["difference"])},

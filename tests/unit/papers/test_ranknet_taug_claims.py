@@ -87,7 +87,7 @@ def test_claims_about_metrics_take_their_own_sign() -> None:
     found = intervals(**{"PSP@1": (1.0, 3.0), "P@1": (1.0, 3.0), "nDCG@3": (1.0, 3.0)})
     rows = about_changes(found, judge.CHANGES)
     assert [row["verdict"] for row in rows] == [HOLDS, CONTRADICTED]
-    assert rows[0]["measured"] == "PSP@1 +2.00 [+1.00, +3.00]"
+    assert rows[0]["measured"] == "PSP@1 +2.00 [+1.00, +3.00], 1 seed"
 
 
 def test_seeds_widen_the_interval_of_a_claim() -> None:
@@ -96,7 +96,7 @@ def test_seeds_widen_the_interval_of_a_claim() -> None:
     assert [r["verdict"] for r in about_changes(seeds[0], judge.CHANGES)] == [HOLDS]
     (found,) = about_changes(pd.concat(seeds), judge.CHANGES)
     assert found["verdict"] == UNDECIDED
-    assert found["measured"].startswith("PSP@1 +2.00 [−10.72, +14.72]")
+    assert found["measured"] == f"PSP@1 +2.00 [−10.72, +14.72], {len(seeds)} seeds"
 
 
 def test_the_summary_counts_pairs_and_nests_k() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from benchmarks.common.memory import return_freed
 from methods._kernels.random import stream
 from methods.hooks.loss_weights import LabelWeights
 from methods.interface import Progress, no_progress
@@ -174,7 +175,9 @@ def train(
         for done, (node, result) in enumerate(zip(nodes, pool.map(train_node, nodes), strict=True)):
             trained[node] = result
             progress(done + 1, len(nodes), "nodes")
-    return _flatten(trees, trained, int(labels.shape[1]), int(X.shape[1]), settings.bias)
+    forest = _flatten(trees, trained, int(labels.shape[1]), int(X.shape[1]), settings.bias)
+    return_freed()  # the nodes' own arrays: as much as the forest has
+    return forest
 
 
 def _flatten(

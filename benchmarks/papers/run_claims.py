@@ -23,7 +23,7 @@ from benchmarks.records.results import Results
 from benchmarks.render.report import Section
 from benchmarks.render.table import MINUS, Table
 
-CHANGE = ("difference", "difference_low", "difference_high")
+CHANGE = ["difference", "difference_low", "difference_high"]
 """A change in points and its bounds."""
 COLUMNS = ["claim", "dataset", "base", "measured", "verdict"]
 NOTE = (
@@ -76,12 +76,11 @@ def differences(intervals: pd.DataFrame, variant: str) -> pd.DataFrame:
     number is in the column ``seeds``.
     """
     rows = intervals[(intervals["variant"] == variant) & intervals["difference"].notna()]
-    columns = list(CHANGE)
-    found = rows.groupby([*KEY[:2], "metric"], sort=False)[columns]
+    found = rows.groupby([*KEY[:2], "metric"], sort=False)[CHANGE]
     means = found.mean()
     means["seeds"] = found.size()
     for key, seeds in found:
-        means.loc[key, columns[1:]] = over_seeds(seeds["difference"], *means.loc[key, columns[1:]])
+        means.loc[key, CHANGE[1:]] = over_seeds(seeds["difference"], *means.loc[key, CHANGE[1:]])
     return means
 
 

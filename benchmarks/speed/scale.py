@@ -33,8 +33,7 @@ from benchmarks.speed._corpus import Shape
 from benchmarks.speed._scale_stages import STAGES, Place, run_stage
 
 GROUPS = (30, 300, 3000)
-"""Labels per group: with these the largest of Bonsai's first clusters has 4 to 9 % of the labels,
-by the share of the full size; of EURLex-4K-half's and EURLex-4.3K's labels it has 7 %."""
+"""Labels per group, so that no cluster of Bonsai's takes more of them than on EURLex-4K, about."""
 SHAPES = {
     shape.name: shape
     for shape in (

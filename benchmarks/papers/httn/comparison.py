@@ -10,6 +10,7 @@ import pandas as pd
 from benchmarks.evaluation.metrics import Evaluation, evaluate
 from benchmarks.evaluation.statistics import bootstrap, over_seeds, paired_bootstrap
 from benchmarks.papers.httn import rows
+from benchmarks.papers.run_claims import CHANGE
 from benchmarks.records.cell import PLAIN
 from benchmarks.records.results import Results
 
@@ -75,9 +76,8 @@ def difference(base: Measured, other: Measured, part: str, metric: str) -> pd.Se
     if not seeds:
         return None
     pairs = [paired_bootstrap(theirs[seed], ours[seed]).set_index("metric") for seed in seeds]
-    columns = ["difference", "difference_low", "difference_high"]
-    frame = pd.DataFrame([pair.loc[metric, columns] for pair in pairs]).astype(float)
+    frame = pd.DataFrame([pair.loc[metric, CHANGE] for pair in pairs]).astype(float)
     means = frame.mean()
-    means[columns[1:]] = over_seeds(frame["difference"], *means[columns[1:]])
+    means[CHANGE[1:]] = over_seeds(frame["difference"], *means[CHANGE[1:]])
     means["seeds"] = len(seeds)
     return means

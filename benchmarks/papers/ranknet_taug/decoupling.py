@@ -39,7 +39,7 @@ def decoupling(results: Results) -> Table:
             row = {"dataset": dataset, "least docs/label": str(counts[counts > 0].min())}
             row |= {"labels below 5 docs": f"{((counts > 0) & (counts < 5)).sum():,}"}
             for metric in SHOWN:
-                texts[len(rows), f"+{metric}"] = with_interval(*changes.loc[metric, list(CHANGE)])
+                texts[len(rows), f"+{metric}"] = with_interval(*changes.loc[metric, CHANGE])
             values = {f"+{metric}": float(changes.loc[metric, "difference"]) for metric in SHOWN}
             rows.append({**row, "Taug": step, **values})
     keys = ["dataset", "least docs/label", "labels below 5 docs", "Taug"]

@@ -142,7 +142,7 @@ def readings(results: Results) -> Table:
         for entry in own.to_dict("records"):
             change = bounds[entry["variant"]].loc[(dataset, base)]
             for metric in SHOWN:
-                texts[len(rows), f"+{metric}"] = with_interval(*change.loc[metric, list(CHANGE)])
+                texts[len(rows), f"+{metric}"] = with_interval(*change.loc[metric, CHANGE])
             count = seeds[(dataset, base, entry["variant"])]
             rows.append(
                 {**entry, "seeds": str(count), **_shown(change["difference"])},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 
@@ -31,17 +31,20 @@ class Cost:
     """An estimate made before anything runs: a law, ``terms`` by the names of their constants.
 
     It is of fitting and of predicting the test documents; ``fits`` is how often variants have
-    the base fitted, and multiplies all terms.
+    the base fitted, and multiplies all ``terms``. Those of one name in a package of methods are of
+    the same code. ``added`` is what variants do beside such fits.
     """
 
     terms: Mapping[str, Term]
     megabytes: float
     fits: float = 1.0
+    added: Mapping[str, Term] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
         """One core's seconds by the round figures."""
-        return self.fits * sum(term.seconds for term in self.terms.values())
+        own = sum(term.seconds for term in self.terms.values())
+        return self.fits * own + sum(term.seconds for term in self.added.values())
 
 
 def law(cost: Callable[[Mapping[str, Any]], Cost | None], meta: Mapping[str, Any]) -> Cost | None:
@@ -65,10 +68,13 @@ def law(cost: Callable[[Mapping[str, Any]], Cost | None], meta: Mapping[str, Any
 
 def _fault(found: Cost) -> str:
     """Why a cost cannot be planned with; empty where it can."""
-    parts = [found.fits, *(part for t in found.terms.values() for part in (t.amount, t.unit_s))]
+    terms = [*found.terms.values(), *found.added.values()]
+    parts = [found.fits, *(part for term in terms for part in (term.amount, term.unit_s))]
     if not all(math.isfinite(part) and part >= 0 for part in (*parts, found.megabytes)):
         return f"an amount is negative or no number in {found}"
-    return "" if found.seconds > 0 and found.megabytes > 0 else f"it says nothing at all: {found}"
+    # What variants add is no law of the base.
+    own = found.fits * sum(term.seconds for term in found.terms.values())
+    return "" if own > 0 and found.megabytes > 0 else f"it says nothing at all: {found}"
 
 
 Priced = TypeVar("Priced", bound=Callable[..., Any])

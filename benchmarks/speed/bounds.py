@@ -2,8 +2,8 @@
 
 In one run: the bandwidth of a STREAM-like triad and the arithmetic of a matrix product, on the
 threads that the solver uses; then the solver on labels of a dataset, evenly over their frequencies.
-It counts its own work: rounds, which each read all of X once for the labels that are in work
-together, and the entries of active rows that gradients and products with the Hessian visit. From
+It counts its own work: rounds, which each read the hot columns of X once for the labels that are in
+work together, and the entries of rows and cold columns that are visited for a label alone. From
 that follow the operations and bytes per label and the time they would take at these rates. Bytes
 are counted as if no cache held anything, so where caches do, the solver can be faster than that.
 
@@ -124,7 +124,8 @@ def distance(train: Split, labels: int, threads: int, repeats: int, mb: float) -
         solution = problem.solve(timed)
         seconds = min(seconds, time.perf_counter() - start)
         cpu = min(cpu, time.process_time() - spent)
-    done = work(solution, X.shape[0], X.shape[1], X.nnz, problem.slots)
+    hot = problem.layout.hot_entries
+    done = work(solution, X.shape[0], X.shape[1], hot, problem.slots)
     by_flops = 1e9 * done["Mflop"] / flops_per_s
     by_bytes = 1e9 * done["MB"] / bytes_per_s
     measured = 1e3 * seconds / len(timed)

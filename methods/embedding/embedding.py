@@ -27,6 +27,8 @@ SEARCHES = ("exact", "faiss")
 SAMPLE = 2000
 """Training documents with labels, the first, whose P@1 is measured after each epoch."""
 MULTIPLY_ADDS_PER_S = 1.5e10
+PICK_SECONDS = 1e-8
+"""Of a document's score of a label in a step: masks, the choice of the hardest, the loss."""
 
 
 class Embedding(Method):
@@ -162,7 +164,8 @@ class Embedding(Method):
 
     @price_only
     def cost(self, meta: Mapping[str, Any]) -> Cost | None:
-        """Multiply-adds of the layers."""
+        """Multiply-adds of the layers, the choice among each document's scores, whatever their
+        width, and a look at train and test in the end."""
         if not meta.get("n_features"):
             return None
         n, features, labels = meta["n_train"], meta["n_features"], meta["n_labels"]
@@ -171,11 +174,14 @@ class Embedding(Method):
         inner = self.hidden or self.dim
         # Forward and backward; of the scores, mining differentiates next to none.
         passes = 1 if self.loss == "margin" and self.mined else 3
-        work = 2 * words * inner + self.dim * (passes * scored + 3 * self.hidden)
+        work = self.dim * (passes * scored + 3 * self.hidden)
         once = words * inner + self.dim * (labels + self.hidden)
+        seen = self.epochs * n
         terms = {
-            "multiply-add": Term(self.epochs * n * work, 1 / MULTIPLY_ADDS_PER_S),
-            "score": Term(meta.get("n_test", 0) * once, 1 / MULTIPLY_ADDS_PER_S),
+            "word": Term(2 * seen * words * inner, 1 / MULTIPLY_ADDS_PER_S),
+            "multiply-add": Term(seen * work, 1 / MULTIPLY_ADDS_PER_S),
+            "pick": Term(seen * scored, PICK_SECONDS),
+            "score": Term((n + meta.get("n_test", 0)) * once, 1 / MULTIPLY_ADDS_PER_S),
         }
         megabytes = 4 * (features * inner + 3 * labels * self.dim) / 2**20 + n * words * 16 / 2**20
         return Cost(terms, megabytes + 400)

@@ -101,32 +101,37 @@ _row_8 = _lanes_intrinsic(1)
 
 @njit(nogil=True, cache=True)
 def block_product(
-    indptr: np.ndarray,
+    start: np.ndarray,
+    stop: np.ndarray,
     indices: np.ndarray,
     data: np.ndarray,
     block: np.ndarray,
-    offset: np.ndarray,
-    lanes: int,
+    first_column: int,
+    lanes: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """``out[lane, i] = x_i . block[:, lane] + offset[lane]`` for the first ``lanes`` labels.
+    """Add ``x_i . block[:, b]`` to ``out[lanes[b], i]``, x_i the entries ``start[i]:stop[i]``.
 
-    ``block`` is float32[columns, width], ``width`` a multiple of 8; X is read once.
+    ``block`` is float32[columns, width], ``width`` a multiple of 8, for columns of X from
+    ``first_column`` on, and no entry has another column. X is read once.
     """
-    n = indptr.shape[0] - 1
+    n = start.shape[0]
     width = block.shape[1]
-    tile = np.empty((TILE, width), np.float32)
+    tile = np.zeros((TILE, width), np.float32)
+    first_at = block.ctypes.data - 4 * first_column * width
     for first in range(0, n, TILE):
         rows = min(TILE, n - first)
+        for b in range(lanes.shape[0]):
+            for t in range(rows):
+                tile[t, b] = out[lanes[b], first + t]
         for t in range(rows):
-            lo = indptr[first + t]
-            count = indptr[first + t + 1] - lo
-            tile[t, :] = offset
+            lo = start[first + t]
+            count = stop[first + t] - lo
             index_at = indices.ctypes.data + 4 * lo
             value_at = data.ctypes.data + 4 * lo
             done = 0
             while done < width:
-                block_at = block.ctypes.data + 4 * done
+                block_at = first_at + 4 * done
                 out_at = tile.ctypes.data + 4 * (t * width + done)
                 left = width - done
                 if left >= 64:
@@ -141,28 +146,54 @@ def block_product(
                 else:
                     _row_8(index_at, value_at, count, block_at, width, out_at)
                     done += 8
-        for lane in range(lanes):
+        for b in range(lanes.shape[0]):
             for t in range(rows):
-                out[lane, first + t] = tile[t, lane]
+                out[lanes[b], first + t] = tile[t, b]
 
 
 @njit(nogil=True, cache=True)
-def pack_columns(vectors: np.ndarray, lanes: int, block: np.ndarray, offset: np.ndarray) -> None:
-    """Lay the first ``lanes`` rows of ``vectors`` out as columns of ``block``; bias to ``offset``.
+def pack_columns(
+    vectors: np.ndarray, lanes: np.ndarray, first_column: int, block: np.ndarray
+) -> None:
+    """Lay rows ``lanes`` of ``vectors``, from ``first_column`` on, out as columns of ``block``.
 
-    Lanes up to the width of the block are set to zero.
+    Columns up to the width of the block are set to zero.
     """
     columns, width = block.shape
     for first in range(0, columns, 4 * TILE):
         last = min(first + 4 * TILE, columns)
-        for lane in range(lanes):
+        for b in range(lanes.shape[0]):
             for j in range(first, last):
-                block[j, lane] = vectors[lane, j]
+                block[j, b] = vectors[lanes[b], first_column + j]
         for j in range(first, last):
-            for lane in range(lanes, width):
-                block[j, lane] = np.float32(0)
-    for lane in range(width):
-        offset[lane] = vectors[lane, columns] if lane < lanes else np.float32(0)
+            for b in range(lanes.shape[0], width):
+                block[j, b] = np.float32(0)
+
+
+@njit(nogil=True, cache=True)
+def entries_of(indptr: np.ndarray, vector: np.ndarray) -> int:
+    """How many entries the columns have where ``vector`` is not zero."""
+    total = 0
+    for j in range(vector.shape[0]):
+        if vector[j] != np.float32(0):
+            total += indptr[j + 1] - indptr[j]
+    return total
+
+
+@njit(nogil=True, cache=True, fastmath=FUSED)
+def add_columns(
+    indptr: np.ndarray, rows: np.ndarray, data: np.ndarray, vector: np.ndarray, out: np.ndarray
+) -> None:
+    """Add to ``out`` the columns of X times ``vector``, passing over its zeros.
+
+    Entries of a row come in the order of columns, as in :func:`block_product`: the sums are the
+    same, bit for bit.
+    """
+    for j in range(vector.shape[0]):
+        x = vector[j]
+        if x != np.float32(0):
+            for q in range(indptr[j], indptr[j + 1]):
+                out[rows[q]] += x * data[q]
 
 
 @njit(nogil=True, cache=True, inline="always")

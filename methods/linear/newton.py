@@ -2,9 +2,10 @@
 
 For each label: min over w of  1/2 |w|^2 + sum_i c_i max(0, 1 - y_i w.x_i)^2.
 
-A round of a label is: the gradient and the active rows (those inside the margin), conjugate
-gradients on the active rows alone, then an exact search in the plane of that direction and the
-bias. Labels share only the product of X with their directions, which reads X once for all.
+A round of a label is: the gradient and the active rows (those inside the margin), a direction found
+on these rows or a few more (:mod:`methods.linear.direction`), then an exact search in the plane of
+that direction and the bias. Labels share only the product of X with their directions, which reads
+the hot columns of X once for all (:mod:`methods.linear.layout`).
 
 Three things keep the rounds few and the active sets small:
 
@@ -22,26 +23,29 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from methods._kernels.rows import gather_renumbered
+from methods.linear.direction import (
+    SPARE,
+    candidate_cut,
+    candidate_direction,
+    newton_direction,
+)
 from methods.linear.gap import relative_gap
 from methods.linear.kernels import (
     FUSED,
     VECTOR,
+    add_columns,
     block_product,
-    cg_advance,
-    cg_turn,
-    curvature_product,
     dot,
+    entries_of,
     pack_columns,
     row_add,
 )
 from methods.linear.search import search_plane
 
 NEVER = np.float32(-1e30)  # the score of a positive row in the list of the negatives
-FORCING = 0.1  # how far a round reduces the residual of its Newton system
-SPARE = 3.0  # a residual of at most this many times tol * objective is accurate enough
-MAX_CG = 250
-IN_CACHE = 8192  # so many float32 stay in the fastest cache: renumbering would gain nothing
+PER_ACTIVE = 4  # candidates for each active row, at least
+MOST_CANDIDATES = 0.25  # of all rows; beyond that, the active rows alone
+MOST_BY_COLUMN = 0.125  # of the cold entries; beyond that, a product reads them row by row
 
 # Columns of the per-label report.
 OBJECTIVE, GAP, ROUNDS, PRODUCTS, ACTIVE, VISITED = range(6)
@@ -102,79 +106,17 @@ def _gradient(
 
 
 @njit(nogil=True, cache=True)
-def _newton_direction(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    data: np.ndarray,
-    bias: np.float32,
-    active: np.ndarray,
-    twice_cost: np.ndarray,
-    n_active: int,
-    gradient: np.ndarray,
-    mean: np.ndarray,
-    enough: float,
-    number: np.ndarray,
-    columns: np.ndarray,
-    step: np.ndarray,
-) -> int:
-    """Conjugate gradients for ``H step = -gradient``; returns the products with H made.
-
-    With many columns, those that an active row has are renumbered: on the others H is the
-    identity and the solution at hand. Ends when the residual is small against the gradient in
-    the preconditioner's norm, or when ``r.r <= enough``: the residual is the gradient after the
-    step, should no row change sides.
-    """
-    for j in range(step.shape[0]):
-        step[j] = -gradient[j]
-    if step.shape[0] > IN_CACHE:
-        start, stop, near_indices, near_data, used = gather_renumbered(
-            indptr, indices, data, active, n_active, number, columns
-        )
-    else:
-        start = indptr[active[:n_active]]
-        stop = indptr[active[:n_active] + 1]
-        near_indices, near_data = indices, data
-        used = step.shape[0] - 1
-        columns[:used] = np.arange(used)
-    columns[used] = step.shape[0] - 1  # the bias
-    size = used + 1
-    s = np.zeros(size, np.float32)
-    p = np.zeros(size, np.float32)
-    hp = np.zeros(size, np.float32)
-    r = np.empty(size, np.float32)
-    near_mean = np.empty(size, np.float32)
-    for j in range(size):
-        r[j] = step[columns[j]]
-        near_mean[j] = mean[columns[j]]
-    total_cost = 0.0
-    for a in range(n_active):
-        total_cost += np.float64(twice_cost[a])
-    pull = total_cost / (1.0 + total_cost * dot(near_mean, near_mean))
-    rr, mr = cg_advance(np.float32(0), p, hp, s, r, near_mean)
-    rz = rr - pull * mr * mr
-    target = FORCING * FORCING * rz
-    pp = cg_turn(np.float32(0), np.float32(pull * mr), r, near_mean, p, hp)
-    products = 0
-    while products < MAX_CG:
-        php = pp + curvature_product(start, stop, near_indices, near_data, bias, twice_cost, p, hp)
-        products += 1
-        rr, mr = cg_advance(np.float32(rz / php), p, hp, s, r, near_mean)
-        after = rr - pull * mr * mr
-        if after <= target or rr <= enough:
-            break
-        pp = cg_turn(np.float32(after / rz), np.float32(pull * mr), r, near_mean, p, hp)
-        rz = after
-    for j in range(size):
-        step[columns[j]] = s[j]
-    return products
-
-
-@njit(nogil=True, cache=True)
 def train_labels(
     indptr: np.ndarray,
+    hot_stop: np.ndarray,
     indices: np.ndarray,
     data: np.ndarray,
     columns: np.ndarray,
+    n_hot: int,
+    cold_indptr: np.ndarray,
+    cold_rows: np.ndarray,
+    cold_data: np.ndarray,
+    candidates: int,
     bias: np.float32,
     pos_indptr: np.ndarray,
     pos_rows: np.ndarray,
@@ -187,10 +129,10 @@ def train_labels(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Train the labels whose positive rows are ``pos_rows[pos_indptr[l]:pos_indptr[l + 1]]``.
 
-    ``columns`` holds the name of each column, the bias last. ``slots`` labels are in work at a
-    time; one that is done leaves its place to the next. Returns the weights with
-    ``|w| >= prune`` as (indptr, names, values), names ascending, and a report
-    float64[labels, REPORT].
+    X is a :class:`methods.linear.layout.Layout`, but ``columns`` holds the name of each column,
+    the bias last. ``slots`` labels are in work at a time; one that is done leaves its place to the
+    next. Returns the weights with ``|w| >= prune`` as (indptr, names, values), names ascending, and
+    a report float64[labels, REPORT].
     """
     n = indptr.shape[0] - 1
     n_columns = columns.shape[0] - 1
@@ -202,8 +144,9 @@ def train_labels(
 
     weights = np.empty((slots, size), np.float32)
     steps = np.empty((slots, size), np.float32)
-    block_memory = np.empty(n_columns * width_max, np.float32)
-    offset_memory = np.empty(width_max, np.float32)
+    hot_memory = np.empty(n_hot * width_max, np.float32)
+    cold_memory = np.empty((n_columns - n_hot) * width_max, np.float32)
+    by_row = np.empty(slots, np.int64)
     scores = np.empty((slots, n), np.float32)
     moves = np.empty((slots, n), np.float32)
     pos_scores = np.empty(pos_rows.shape[0], np.float32)
@@ -280,23 +223,45 @@ def train_labels(
                 if gap > tol and report[label, ROUNDS] < max_rounds:
                     report[label, ROUNDS] += 1.0
                     objective_of[slot] = objective
-                    products = _newton_direction(
-                        indptr,
-                        indices,
-                        data,
-                        bias,
-                        active,
-                        twice_cost,
-                        n_active,
-                        g,
-                        mean,
-                        SPARE * tol * objective,
-                        number,
-                        columns_of,
-                        steps[lanes],
-                    )
+                    wanted = max(candidates, PER_ACTIVE * n_active)
+                    if candidates > 0 and wanted <= MOST_CANDIDATES * n:
+                        products, visited = candidate_direction(
+                            indptr,
+                            indices,
+                            data,
+                            bias,
+                            w,
+                            scores[slot],
+                            pos_rows[lo:hi],
+                            pos_scores[lo:hi],
+                            np.float32(2.0 * neg_cost[label]),
+                            np.float32(2.0 * pos_cost[label]),
+                            candidate_cut(scores[slot], wanted),
+                            mean,
+                            tol,
+                            number,
+                            columns_of,
+                            steps[lanes],
+                        )
+                    else:
+                        products = newton_direction(
+                            indptr,
+                            indices,
+                            data,
+                            bias,
+                            active,
+                            twice_cost,
+                            n_active,
+                            g,
+                            mean,
+                            SPARE * tol * objective,
+                            number,
+                            columns_of,
+                            steps[lanes],
+                        )
+                        visited = 2 * near * products
                     report[label, PRODUCTS] += products
-                    report[label, VISITED] += 2.0 * near * products
+                    report[label, VISITED] += visited
                     lane_slot[lanes] = slot
                     lanes += 1
                     break
@@ -321,11 +286,32 @@ def train_labels(
         if lanes == 0:
             break
 
+        for lane in range(lanes):
+            moves[lane, :] = steps[lane, n_columns] * bias
         width = (lanes + VECTOR - 1) // VECTOR * VECTOR
-        block = block_memory[: n_columns * width].reshape((n_columns, width))
-        offset = offset_memory[:width]
-        pack_columns(steps, lanes, block, offset)
-        block_product(indptr, indices, data, block, offset * bias, lanes, moves)
+        block = hot_memory[: n_hot * width].reshape((n_hot, width))
+        everyone = np.arange(lanes)
+        pack_columns(steps, everyone, 0, block)
+        block_product(indptr[:-1], hot_stop, indices, data, block, 0, everyone, moves)
+        n_by_row = 0
+        for lane in range(lanes):
+            step = steps[lane, n_hot:n_columns]
+            entries = entries_of(cold_indptr, step)
+            if entries <= MOST_BY_COLUMN * cold_rows.shape[0]:
+                add_columns(cold_indptr, cold_rows, cold_data, step, moves[lane])
+            else:
+                by_row[n_by_row] = lane
+                n_by_row += 1
+                entries = cold_rows.shape[0]
+            report[label_of[lane_slot[lane]], VISITED] += entries
+        if n_by_row > 0:
+            width = (n_by_row + VECTOR - 1) // VECTOR * VECTOR
+            n_cold = n_columns - n_hot
+            block = cold_memory[: n_cold * width].reshape((n_cold, width))
+            pack_columns(steps, by_row[:n_by_row], n_hot, block)
+            block_product(
+                hot_stop, indptr[1:], indices, data, block, n_hot, by_row[:n_by_row], moves
+            )
         for lane in range(lanes):
             slot = lane_slot[lane]
             label = label_of[slot]

@@ -4,8 +4,7 @@ The objective of a label is liblinear's primal (``-s 2 -B 1``), the bias regular
 
     1/2 |w|^2 + sum_i c_i max(0, 1 - y_i w.x_i)^2,   c_i = cost * weight of the label's side.
 
-PW, PW-cb and variants like them only change ``positive_weight`` (PW eqs. 15, 21). Label trees give
-``groups``: the documents each label is trained on.
+PW, PW-cb and variants like them only change ``positive_weight`` (PW eqs. 15, 21).
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from methods._kernels.rows import copy_rows
+from methods.linear.layout import Layout, lay_out
 from methods.linear.newton import (
     ACTIVE,
     GAP,
@@ -34,17 +33,6 @@ from methods.linear.newton import (
 DEFAULT_TOL = 1e-3
 MAX_SLOTS = 32  # labels in work at a time: more take memory and are not faster
 MAX_TASK = 512  # labels handed to a thread at once
-
-
-class Groups(NamedTuple):
-    """Labels that see only some rows: label l is trained on the rows of ``group_of_label[l]``."""
-
-    row_indptr: np.ndarray
-    """int64[G + 1]: group g has ``row_indices[row_indptr[g]:row_indptr[g + 1]]``."""
-    row_indices: np.ndarray
-    """int64: the rows of each group, without repeats."""
-    group_of_label: np.ndarray
-    """int64[L]"""
 
 
 @dataclass(frozen=True)
@@ -85,20 +73,12 @@ class Solution:
 
     @property
     def visited(self) -> np.ndarray:
-        """Entries of active rows that gradients and products with the Hessian went through.
+        """Entries of active rows and candidates that gradients, products and searches went through.
 
-        Besides these, each round goes through all of X once for the labels in work together.
+        And of cold columns that products of X with a direction did. Besides these, each round goes
+        through the hot columns of X once for the labels in work together.
         """
         return self.report[:, VISITED].astype(np.int64)
-
-
-class _Rows(NamedTuple):
-    """The rows of a group with only the columns they use, the most frequent first."""
-
-    indptr: np.ndarray
-    indices: np.ndarray
-    data: np.ndarray
-    columns: np.ndarray  # the original number of each column
 
 
 class OneVsRest:
@@ -118,7 +98,6 @@ class OneVsRest:
         max_rounds: int = 200,
         threads: int = 1,
         memory_mb: float = 1024.0,
-        groups: Groups | None = None,
     ) -> None:
         if X.shape[0] != Y.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows, Y {Y.shape[0]}")
@@ -141,12 +120,7 @@ class OneVsRest:
         self.max_rounds = max_rounds
         self.threads = max(1, threads)
         self.memory_mb = memory_mb
-        self.groups = groups
-        if groups is not None and len(groups.group_of_label) != self.n_labels:
-            raise ValueError(
-                f"groups name {len(groups.group_of_label)} labels, Y has {self.n_labels}"
-            )
-        self._whole: _Rows | None = None
+        self._layout: Layout | None = None
 
     def solve(self, labels: np.ndarray | None = None) -> Solution:
         """Train the given labels (all by default); the result has their order."""
@@ -162,46 +136,29 @@ class OneVsRest:
     def _jobs(self, labels: np.ndarray) -> Iterator[partial[Solution]]:
         """What can run at the same time, the longest first."""
         counts = np.diff(self._label_indptr)[labels]
-        if self.groups is None:
-            by_size = labels[np.argsort(-counts, kind="stable")]
-            rows = self._all_rows()
-            task = int(np.clip(len(labels) // (4 * self.threads), MAX_SLOTS, MAX_TASK))
-            for first in range(0, len(by_size), task):
-                yield partial(self._train, by_size[first : first + task], rows, None)
-            return
-        row_indptr, row_indices, group_of_label = self.groups
-        members = group_of_label[labels]
-        sizes = np.diff(row_indptr)
-        by_group = np.lexsort((-counts, members))
-        firsts = np.flatnonzero(np.diff(members[by_group], prepend=-1))
-        ends = np.append(firsts[1:], len(labels))
-        heaviest = np.argsort(-sizes[members[by_group[firsts]]] * (ends - firsts), kind="stable")
-        for at in heaviest:
-            group = members[by_group[firsts[at]]]
-            of_group = np.asarray(row_indices[row_indptr[group] : row_indptr[group + 1]])
-            yield partial(self._train, labels[by_group[firsts[at] : ends[at]]], None, of_group)
+        by_size = labels[np.argsort(-counts, kind="stable")]
+        layout = self.layout  # made once, before the threads start
+        task = int(np.clip(len(labels) // (4 * self.threads), MAX_SLOTS, MAX_TASK))
+        for first in range(0, len(by_size), task):
+            yield partial(self._train, by_size[first : first + task], layout)
 
-    def _train(
-        self, labels: np.ndarray, rows: _Rows | None, of_group: np.ndarray | None
-    ) -> Solution:
-        """Train labels that share their rows."""
-        if rows is None:
-            assert of_group is not None
-            rows = _compact(self.X[of_group])
-        pos_indptr, pos_rows = self._positives(labels, of_group)
+    def _train(self, labels: np.ndarray, layout: Layout) -> Solution:
+        """Train some labels."""
+        rows = [
+            self._label_rows[self._label_indptr[label] : self._label_indptr[label + 1]]
+            for label in labels
+        ]
+        names = np.append(layout.columns, self.X.shape[1])
         indptr, columns, values, report = train_labels(
-            rows.indptr,
-            rows.indices,
-            rows.data,
-            np.append(rows.columns, self.X.shape[1]),
+            *layout._replace(columns=names),
             np.float32(self.bias),
-            pos_indptr,
-            pos_rows,
+            np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64),
+            np.concatenate([*rows, np.empty(0, np.int64)]),
             self.cost_positive[labels],
             self.cost_negative[labels],
             self.tol,
             self.max_rounds,
-            self._slots(rows),
+            self.slots,
             np.float32(self.prune),
         )
         weights = sparse.csr_matrix(
@@ -209,35 +166,18 @@ class OneVsRest:
         )
         return Solution(labels, weights, report)
 
-    def _positives(
-        self, labels: np.ndarray, of_group: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The positive rows of each label, numbered within the group."""
-        rows = [
-            self._label_rows[self._label_indptr[label] : self._label_indptr[label + 1]]
-            for label in labels
-        ]
-        if of_group is not None:
-            position = np.full(self.X.shape[0], -1, np.int64)
-            position[of_group] = np.arange(len(of_group))
-            rows = [position[r] for r in rows]
-            rows = [r[r >= 0] for r in rows]
-        indptr = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
-        return indptr, np.concatenate([*rows, np.empty(0, np.int64)]).astype(np.int64)
+    @property
+    def layout(self) -> Layout:
+        """X as the solver reads it."""
+        if self._layout is None:
+            self._layout = lay_out(self.X)
+        return self._layout
 
     @property
     def slots(self) -> int:
-        """How many labels share a pass over X; of problems without groups."""
-        return self._slots(self._all_rows())
-
-    def _all_rows(self) -> _Rows:
-        if self._whole is None:
-            self._whole = _compact(self.X)
-        return self._whole
-
-    def _slots(self, rows: _Rows) -> int:
-        """How many labels a thread works on at a time within the memory."""
-        per_slot = 4.0 * (3 * (len(rows.columns) + 1) + 2 * len(rows.indptr))
+        """How many labels share a pass over X, within the memory of a thread."""
+        layout = self.layout
+        per_slot = 4.0 * (3 * (len(layout.columns) + 1) + 2 * len(layout.indptr))
         fitting = int(self.memory_mb * 2**20 / self.threads / per_slot)
         if fitting >= 8:
             fitting = fitting // 8 * 8
@@ -258,7 +198,6 @@ def solve(
     max_rounds: int = 200,
     threads: int = 1,
     memory_mb: float = 1024.0,
-    groups: Groups | None = None,
 ) -> Solution:
     """Train a classifier for each label of Y (n x L; any stored non-zero is a positive).
 
@@ -279,7 +218,6 @@ def solve(
         max_rounds=max_rounds,
         threads=threads,
         memory_mb=memory_mb,
-        groups=groups,
     )
     return problem.solve(labels)
 
@@ -320,25 +258,6 @@ def _weights(name: str, values: np.ndarray | None, n_labels: int) -> np.ndarray:
     if not (np.isfinite(values).all() and (values >= 0).all()):
         raise ValueError(f"{name} must be finite and not negative")
     return values
-
-
-def _compact(X: sparse.csr_matrix) -> _Rows:
-    """Renumber columns by falling frequency: the hot ones stay in cache, the unused vanish."""
-    if X.nnz > X.shape[1]:
-        counts = np.bincount(X.indices, minlength=X.shape[1])
-        used = np.flatnonzero(counts)
-        counts = counts[used]
-    else:
-        used, counts = np.unique(X.indices, return_counts=True)
-    columns = used[np.argsort(-counts, kind="stable")]
-    number = np.empty(X.shape[1], np.uint32)
-    number[columns] = np.arange(len(columns), dtype=np.uint32)
-    return _Rows(
-        X.indptr.astype(np.int64),
-        number[X.indices],
-        X.data.astype(np.float32, copy=False),
-        columns.astype(np.int64),
-    )
 
 
 def join_solutions(parts: list[Solution], labels: np.ndarray, width: int) -> Solution:

@@ -121,8 +121,14 @@ class AttentionXML(WordMethod):
     def work(self, meta: Mapping[str, Any], labels: float) -> float:
         """The BiLSTM, then attention of each label."""
         tokens = tokens_read(meta, self.max_length)
-        encoded = bilstm(tokens, self.dimensions, self.hidden)
-        return encoded + label_attention(tokens, labels, 2 * self.hidden, self.head)
+        return self.recurrent_work(meta) + label_attention(
+            tokens, labels, 2 * self.hidden, self.head
+        )
+
+    @price_only
+    def recurrent_work(self, meta: Mapping[str, Any]) -> float:
+        """The BiLSTM."""
+        return bilstm(tokens_read(meta, self.max_length), self.dimensions, self.hidden)
 
 
 def attention_groups(network: LabelAttentionNetwork, label_rate: float) -> list[Group]:

@@ -19,7 +19,12 @@ from methods.cost import Cost, Term, price_only, trained_label_count
 from methods.hooks.loss_weights import LabelWeights
 from methods.interface import FitContext, Method, Model
 from methods.text.batches import Documents
-from methods.text.cost import FORWARD_AND_BACKWARD, MULTIPLY_ADDS_PER_S, STEP_SECONDS
+from methods.text.cost import (
+    FORWARD_AND_BACKWARD,
+    MULTIPLY_ADDS_PER_S,
+    RECURRENT_PER_S,
+    STEP_SECONDS,
+)
 from methods.text.loss import BatchLoss, cross_entropy, mean_one
 from methods.text.network import TextNetwork
 from methods.text.optimiser import Group
@@ -196,6 +201,11 @@ class TextMethod(Method):
         raise NotImplementedError(f"{self.name} has no law of cost")
 
     @price_only
+    def recurrent_work(self, meta: Mapping[str, Any]) -> float:
+        """Of :meth:`work`, the multiply-adds of an LSTM, which go word by word."""
+        return 0.0
+
+    @price_only
     def work_once(self, meta: Mapping[str, Any]) -> float:
         """Multiply-adds of a document that training spends once, not in every epoch."""
         return 0.0
@@ -215,7 +225,8 @@ class TextMethod(Method):
         dev = self.dev_size(meta)
         n = int(meta["n_train"]) - dev
         once = self.work_once(meta)
-        products, steps, score = (n + dev) * once, 0.0, once
+        one_by_one = self.recurrent_work(meta)
+        products, recurrent, steps, score = (n + dev) * once, 0.0, 0.0, once
         for epochs, labels in self.stages(n_labels):
             try:
                 own = self.work(meta, labels)
@@ -223,10 +234,13 @@ class TextMethod(Method):
                 return None
             steps += epochs * n / self.batch_size
             evaluated = dev * epochs * n / self.batch_size / max(1, self.evaluate_every)
-            products += (FORWARD_AND_BACKWARD * epochs * n + evaluated) * own
+            passes = FORWARD_AND_BACKWARD * epochs * n + evaluated
+            products += passes * (own - one_by_one)
+            recurrent += passes * one_by_one
             score += own
         terms = {
             "multiply-add": Term(products, 1 / MULTIPLY_ADDS_PER_S),
+            "recurrent": Term(recurrent, 1 / RECURRENT_PER_S),
             "step": Term(steps, STEP_SECONDS),
             "score": Term(meta.get("n_test", 0) * score, 1 / MULTIPLY_ADDS_PER_S),
         }

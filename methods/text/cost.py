@@ -11,6 +11,8 @@ from typing import Any
 
 MULTIPLY_ADDS_PER_S = 2e10
 """A round figure for one core in torch's products of matrices."""
+RECURRENT_PER_S = 1e10
+"""The same of an LSTM, whose products are small and wait for one another."""
 STEP_SECONDS = 5e-3
 """Of a training step beside its products: batches, the optimiser, calls."""
 FORWARD_AND_BACKWARD = 3

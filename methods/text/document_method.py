@@ -154,9 +154,12 @@ class DocumentMethod(WordMethod):
     @price_only
     def work(self, meta: Mapping[str, Any], labels: float) -> float:
         """The extractor and a row per label."""
-        tokens = tokens_read(meta, self.max_length)
-        encoded = bilstm(tokens, self.dimensions, self.hidden)
-        return encoded + self.size * (2 * self.hidden + labels)
+        return self.recurrent_work(meta) + self.size * (2 * self.hidden + labels)
+
+    @price_only
+    def recurrent_work(self, meta: Mapping[str, Any]) -> float:
+        """The BiLSTM."""
+        return bilstm(tokens_read(meta, self.max_length), self.dimensions, self.hidden)
 
 
 class Joint(DocumentMethod):

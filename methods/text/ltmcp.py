@@ -7,8 +7,9 @@ of the words. Both give probabilities, which are ranked together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -16,10 +17,15 @@ from scipy.special import expit
 
 from benchmarks.data.split import Inputs, Split, Tokens
 from benchmarks.evaluation.topk import TopK
+from methods.cost import Cost, Term, price_only, trained_label_count, words_per_document
 from methods.interface import FitContext, Model
 from methods.text.base import TextModel
 from methods.text.document_method import OF_WEIGHTED_LOSS, DocumentMethod, recipes
 from methods.text.head_to_tail import head_and_tail
+from methods.text.words import ASSUMED_WORDS_KNOWN
+
+LINEAR_SECONDS = 2e-7
+"""Of a word of a document in a tail label's regression, all iterations: a round figure."""
 
 
 def term_counts(tokens: Tokens) -> sparse.csr_matrix:
@@ -73,6 +79,19 @@ class LTMCP(DocumentMethod):
         # liblinear drops the GIL, so threads share X without a copy.
         rows = Parallel(n_jobs=threads, backend="threading")(delayed(fit)(y) for y in Y.T)
         return idf, np.stack(rows)
+
+    @price_only
+    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
+        """The network, and for each tail label a regression over all words of train."""
+        cost = super().cost(meta)
+        if cost is None:
+            return None
+        labels = trained_label_count(meta)
+        tail = self.l_tail * labels if self.l_tail < 1 else min(self.l_tail, labels)
+        words = meta["n_train"] * words_per_document(meta)
+        linear = Term(tail * words, LINEAR_SECONDS)
+        weights_mb = 3 * tail * float(meta.get("n_words") or ASSUMED_WORDS_KNOWN) * 8 / 2**20
+        return Cost({**cost.terms, "linear": linear}, cost.megabytes + weights_mb)
 
 
 def weighted(counts: sparse.csr_matrix, idf: np.ndarray) -> sparse.csr_matrix:

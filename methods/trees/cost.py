@@ -10,6 +10,7 @@ from methods.cost import Cost, Term, labels_per_document, trained_label_count, w
 
 # One core's seconds: round figures before any run.
 NODE_SECONDS = 1.5e-9  # per document at a node, its words and the node's children
+VISIT_SECONDS = 3e-8  # per document at a node and the node's children, however many words it has
 CLUSTER_SECONDS = 3e-9  # per non-zero of the labels' centroids and centre
 SEARCH_SECONDS = 3e-9  # per test document, its words and the children of the beam's nodes
 
@@ -52,6 +53,7 @@ def label_tree_cost(
     seen, asked = meta["n_train"] * words, meta.get("n_test", 0) * words
     terms = {
         "node": Term(n_trees * seen * reached, NODE_SECONDS),
+        "visit": Term(n_trees * meta["n_train"] * reached, VISIT_SECONDS),
         "cluster": Term(n_trees * centroids * centres, CLUSTER_SECONDS),
         "search": Term(n_trees * asked * searched, SEARCH_SECONDS),
     }

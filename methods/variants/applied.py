@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from benchmarks.data.split import Split
-from methods.cost import Cost, price_only
+from methods.cost import Cost, Term, price_only
 from methods.interface import Method, Resources, Variant
 from methods.warm_up import fit_tiny
 
@@ -51,9 +51,17 @@ class Changed(Method, Generic[Change]):
 
     @price_only
     def cost(self, meta: Mapping[str, Any]) -> Cost | None:
-        """The cost of a fit of the base, times the number of such fits."""
+        """The cost of a fit of the base, times the number of such fits, and what is beside."""
         cost = self._base.cost(meta)
-        return None if cost is None else replace(cost, fits=cost.fits * self.fits_of_base())
+        if cost is None:
+            return None
+        added = {**cost.added, **self.work_beside(meta)}
+        return replace(cost, fits=cost.fits * self.fits_of_base(), added=added)
+
+    @price_only
+    def work_beside(self, meta: Mapping[str, Any]) -> Mapping[str, Term]:
+        """What is done beside fits of the base, for the estimate of the cost."""
+        return {}
 
     def warm_up(self, train: Split) -> None:
         """Compile for the base alone, then for what the variant makes of it."""

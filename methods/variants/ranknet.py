@@ -10,9 +10,10 @@ from __future__ import annotations
 import abc
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -21,13 +22,15 @@ from benchmarks.data.split import Inputs, Split
 from benchmarks.evaluation.topk import TopK
 from methods._kernels.random import stream
 from methods._kernels.topk import reordered
-from methods.cost import price_only
+from methods.cost import Term, labels_per_document, price_only
 from methods.interface import FitContext, Method, Model, Variant
 from methods.variants import ranknet_core as core
 from methods.variants.applied import Changed
 from methods.variants.nested_model import load_nested, save_nested
 
 LINKS = ("auto", "identity", "hinge")
+PAIR_SECONDS = 5e-9
+"""Of a pair of labels in the network: a round figure before any run."""
 
 
 def as_probability(top: TopK, link: str) -> np.ndarray:
@@ -201,6 +204,11 @@ class RerankVariant(Variant):
         """How many fits of the base on all documents the whole costs."""
         return 1.0
 
+    @price_only
+    def work_beside(self, meta: Mapping[str, Any]) -> Mapping[str, Term]:
+        """What is done beside fits of the base."""
+        return {}
+
 
 class RankNetSimple(RerankVariant):
     """F_l = r_l f_l with Jain's inverse propensity r_l (RankNet+Taug sec. 3.2, end)."""
@@ -282,6 +290,17 @@ class RankNet(RerankVariant):
     def fits_of_base(self) -> float:
         """One on all documents, and n_folds on all but a fold."""
         return 1.0 + (self.n_folds - 1 if self.scores == "held-out" else 0)
+
+    @price_only
+    def work_beside(self, meta: Mapping[str, Any]) -> Mapping[str, Term]:
+        """Neighbours by pairs of candidates; in each epoch, candidates with their neighbours and
+        pairs of labels in a wrong order."""
+        k, own = min(self.candidates, meta["n_labels"]), labels_per_document(meta)
+        width = self.neighbours if self.form == "residual" else self.hidden
+        together = k**2 if self.form == "residual" and self.neighbours else 0
+        passed = k * (1 + self.n_blocks * width) + own * (own + self.n_negatives)
+        amount = meta["n_train"] * (together + self.epochs * passed)
+        return {"re-ranker": Term(amount, PAIR_SECONDS)}
 
     def fit(self, base: Method, train: Split, context: FitContext) -> NetworkModel:
         """Fit the base, get scores to learn from, and train the network on them."""
@@ -382,6 +401,11 @@ class Reranked(Changed[RerankVariant]):
     def fits_of_base(self) -> float:
         """Once for the scores it trains on, in each fold, and once for the model."""
         return self._change.fits_of_base()
+
+    @price_only
+    def work_beside(self, meta: Mapping[str, Any]) -> Mapping[str, Term]:
+        """The re-ranker's own."""
+        return self._change.work_beside(meta)
 
     def fit_in(self, train: Split, context: FitContext) -> Model:
         return self._change.fit(self._base, train, context)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,9 @@ from benchmarks.evaluation.metrics import score
 from benchmarks.evaluation.propensity import DEFAULT_A, DEFAULT_B
 from benchmarks.evaluation.topk import TopK
 from methods._kernels.topk import reordered
-from methods.cost import price_only
+from methods.cost import Term, price_only
 from methods.interface import FitContext, Method, Model
-from methods.variants.ranknet import NetworkModel, RankNet, RerankVariant
+from methods.variants.ranknet import PAIR_SECONDS, NetworkModel, RankNet, RerankVariant
 
 GRID: dict[str, tuple[Any, ...]] = {
     "neighbours": (0, 10),
@@ -67,6 +67,15 @@ class RankNetChosen(RerankVariant):
     def fits_of_base(self) -> float:
         """Those of RankNet: the grid needs none of its own."""
         return self._ranknet().fits_of_base()
+
+    @price_only
+    def work_beside(self, meta: Mapping[str, Any]) -> Mapping[str, Term]:
+        """A network for each setting of the grid, on the documents that are not held back."""
+        learners = {**meta, "n_train": (1 - self.share) * meta["n_train"]}
+        parts = [self._ranknet(**setting).work_beside(learners) for setting in settings()]
+        parts.append(self._ranknet().work_beside(meta))
+        amount = sum(term.amount for part in parts for term in part.values())
+        return {"re-ranker": Term(amount, PAIR_SECONDS)}
 
     def fit(self, base: Method, train: Split, context: FitContext) -> NetworkModel:
         """Fit the base, choose, and train the network on all documents."""

@@ -1,5 +1,8 @@
 """The target `plan`: prices before a run, better ones after it, and nothing is run for them."""
 
+import re
+from base64 import urlsafe_b64encode
+
 import pandas as pd
 import pytest
 from workspace import Workspace
@@ -67,10 +70,17 @@ def test_a_job_that_is_out_on_a_cluster_is_run_only_for_a_target_that_needs_it(p
     outputs = [f"{cell}/{name}" for name in ("run.json", "predictions.npz", "norms.npz")]
     submissions = Submissions(place.folder / FOLDER)
     submissions.add(outputs, "1", "abc", "log")
+    # The mark that the submitting process made, with the scheduler's number of the job.
+    name = urlsafe_b64encode(outputs[1].encode()).decode()
+    mark = place.folder / ".snakemake/incomplete" / name
+    mark.parent.mkdir(exist_ok=True)
+    mark.write_text('{"external_jobid": "1"}')
     before = (place.folder / cell / "run.json").read_bytes()
-    for target in ("plan", "failed"):
-        done = place.run("--cores", "1", "--verbose", target, config=config)
-        assert "run_cell" not in done.stdout + done.stderr
+    targets = ("plan", "failed", "audit")
+    done = place.run("--cores", "1", "--verbose", *targets, config=config)
+    planned = re.findall(r"^(\w+) +\d+$", done.stdout + done.stderr, re.MULTILINE)
+    assert set(planned) == {*targets, "total"}
+    assert mark.exists()
     assert (place.folder / cell / "run.json").read_bytes() == before
     assert submissions.read().keys() == {tuple(outputs)}
     done = place.run("--cores", "1", f"{cell}/run.json", config=config)

@@ -1,7 +1,7 @@
 """``python -m workflow.planning [RUNS.csv ...]``: how far off the laws of cost are.
 
 Fits the laws to the runs of all datasets but one and compares what they say of that one with what
-it took. Without a file: ``results/reference/runs.csv`` and, if it exists, ``results/runs.csv``.
+it took. Without a file: the shipped reference runs and, if it exists, ``results/runs.csv``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,14 @@ from pathlib import Path
 
 from benchmarks.data.cards import all_cards
 from workflow.planning.facts import facts_in
-from workflow.planning.laws import Laws, fit, leave_one_dataset_out, spread_of
+from workflow.planning.laws import (
+    Laws,
+    Miss,
+    by_family,
+    fit,
+    leave_one_dataset_out,
+    spread_of,
+)
 from workflow.planning.observed import NO_DEFINITIONS, Observed, read_observed
 from workflow.planning.plan import RESULTS, earlier_runs
 
@@ -50,12 +57,18 @@ def _print_errors(runs: list[Observed]) -> None:
         basis = "scaled" if own[0].known else "guess: this base was run on no other dataset"
         figures = f"{len(own):>5}{took:>10.1f}{planned:>10.1f}{factor:>8.2f}"
         print(f"{law:<16}{dataset:<26}{figures}  {basis}")
-    for what, chosen in (("all", misses), ("scaled", [miss for miss in misses if miss.known])):
-        median, most, within = spread_of(miss.factor for miss in chosen)
-        print(
-            f"{what}: {len(chosen)} runs, median factor {median:.2f}, 90 % within {most:.2f}, "
-            f"{100 * within:.0f} % within 3"
-        )
+    for basis, chosen in (("all", misses), ("scaled", [miss for miss in misses if miss.known])):
+        _print_spread(basis, chosen)
+        for family, own in by_family(chosen).items():
+            _print_spread(f"  {basis}, {family}", own)
+
+
+def _print_spread(what: str, misses: list[Miss]) -> None:
+    median, most, within = spread_of(miss.factor for miss in misses)
+    print(
+        f"{what}: {len(misses)} runs, median factor {median:.2f}, 90 % within {most:.2f}, "
+        f"{100 * within:.0f} % within 3"
+    )
 
 
 def _print_constants(runs: list[Observed], laws: Laws) -> None:
@@ -67,7 +80,7 @@ def _print_constants(runs: list[Observed], laws: Laws) -> None:
             continue
         shown.add(law)
         for name, term in run.work.cost.terms.items():
-            fitted = laws.constant(law, name, term.unit_s)
+            fitted = laws.constant(law, name, term.unit_s, run.work.family)
             print(f"  {law}.{name:<14} {fitted:.3g} (round figure {term.unit_s:.3g})")
         print(f"  {law}: grows with the power {laws.exponent(law):.2f} of its work")
 

@@ -15,7 +15,7 @@ from workflow.planning.reference import reference_runs
 def planned_seconds(
     records: Mapping[Cell, Mapping[str, Any]], metas: Mapping[str, Mapping[str, Any]]
 ) -> dict[Cell, float]:
-    """CPU seconds of cells, compiling apart, by laws fitted to the shipped reference run.
+    """CPU seconds of cells, compiling apart, by laws fitted to the shipped reference runs.
 
     Of that, the runs on a cell's own dataset are left out: a price that was measured is no plan.
     Nothing but the cells' own files and those of the tree is read, so that the same run has the

@@ -41,6 +41,8 @@ class Estimate:
     threads: int
     shards: int
     members: tuple[Cell, ...] = ()
+    times: float = math.nan
+    """Its work over that of the run it is scaled from."""
 
     @property
     def wall_s(self) -> float:
@@ -58,6 +60,7 @@ class _Price(NamedTuple):
     megabytes: float
     basis: str
     source: str
+    times: float = math.nan
 
 
 class Estimator:
@@ -87,6 +90,7 @@ class Estimator:
             1 if job.members else int(job.budget["threads"]),
             job.shards,
             job.members,
+            price.times,
         )
 
     def _price(self, job: Job, known: Known | None, device: str) -> _Price:
@@ -110,7 +114,7 @@ class Estimator:
             basis = MEASURED if own[0].here else MEASURED_ELSEWHERE
             return _Price(seconds, megabytes, basis, f"{len(own)} run(s)")
         nearest = self._nearest(work)
-        source = "no run of this base"
+        source, times = "no run of this base", math.nan
         if nearest is not None:
             times = work.cost.seconds / nearest.work.cost.seconds
             source = f"{times:.3g} times the work of {nearest.cell}"
@@ -119,6 +123,7 @@ class Estimator:
             self.laws.megabytes(work),
             GUESS if nearest is None else SCALED,
             "; ".join([source, *(f"assumed {text}" for text in known.assumed)]),
+            times,
         )
 
     def _nearest(self, work: Work) -> Observed | None:

@@ -1,11 +1,13 @@
 """The constants of the methods' laws of cost, fitted to earlier runs.
 
-A cell takes ``start + machine * variants * device * sum of constant * amount`` CPU seconds: the
-amounts are the base's law, the constants are of its terms, and each variant has a factor on what
-its own estimate says. All factors are fitted together, in logarithms, with a prior that holds each
-near the round figures of the code as long as little is known. A base that was never run costs what
-these figures say, times the machine's factor; with runs on several sizes of data its law may bend
-by an exponent, too.
+A cell takes ``start + machine * (variants * device * sum of constant * amount + added)`` CPU
+seconds: the amounts are the base's law, the constants are of its terms, each variant has a factor
+on what its own estimate says, and what variants do beside the base is added. A start is of a
+family of bases, which imports what its methods need. A constant is a family's factor on all terms
+of one name, which are the same code, times a law's own. All factors are fitted together, in
+logarithms, with a prior that holds each near the round figures of the code as long as little is
+known. A base that was never run costs what these figures say, times the machine's and its family's
+factors; with runs on several sizes of data its law may bend by an exponent, too.
 """
 
 from __future__ import annotations
@@ -24,9 +26,11 @@ START_SECONDS = 2.5
 NOISE = 0.25
 """Standard deviation of the logarithm of a run's seconds, of equal runs on one machine."""
 PRIOR = {
-    "start": 0.5,
+    "start": 0.7,
     "machine": 1.0,
-    "constant": 0.7,
+    "unit": 0.7,
+    "constant": 0.35,
+    "added": 0.7,
     "variant": 0.5,
     "device": 1.0,
     "exponent": 0.1,
@@ -57,10 +61,10 @@ class Laws:
         factor = sum(self.memory.get(key, 0.0) for key in _memory_keys(work))
         return work.cost.megabytes * math.exp(factor)
 
-    def constant(self, law: str, term: str, unit_s: float) -> float:
+    def constant(self, law: str, term: str, unit_s: float, family: str = "") -> float:
         """A law's constant on this machine, from its round figure."""
-        named = self.factors.get(("constant", f"{law}.{term}"), 0.0)
-        return unit_s * math.exp(named + self.factors.get(("machine", ""), 0.0))
+        keys = [("constant", f"{law}.{term}"), ("unit", f"{family}.{term}"), ("machine", "")]
+        return unit_s * math.exp(sum(self.factors.get(key, 0.0) for key in keys))
 
     def exponent(self, law: str) -> float:
         """By which a law's seconds grow with its amounts; 1 is as the law says."""
@@ -118,6 +122,14 @@ def leave_one_dataset_out(runs: Sequence[Observed]) -> list[Miss]:
     return missed
 
 
+def by_family(misses: Iterable[Miss]) -> dict[str, list[Miss]]:
+    """The misses of each family of bases, by the family's name."""
+    found: dict[str, list[Miss]] = {}
+    for miss in misses:
+        found.setdefault(miss.run.work.family, []).append(miss)
+    return dict(sorted(found.items()))
+
+
 def spread_of(factors: Iterable[float]) -> tuple[float, float, float]:
     """Of factors of 1 or more: the median, the 90 % quantile, and the share within 3."""
     values = np.fromiter(factors, float)
@@ -133,8 +145,10 @@ def spread_of(factors: Iterable[float]) -> tuple[float, float, float]:
 def _keys(work: Work) -> list[Key]:
     return [
         ("machine", ""),
-        ("start", ""),
+        ("start", work.family),
+        *(("unit", f"{work.family}.{term}") for term in work.cost.terms),
         *(("constant", f"{work.law}.{term}") for term in work.cost.terms),
+        *(("added", term) for term in work.cost.added),
         *(("variant", variant) for variant in work.variants),
         *([("device", work.device)] if work.device in GPU_FASTER else []),
         ("exponent", work.law),
@@ -146,7 +160,8 @@ def _seconds(work: Work, factors: Mapping[Key, float], pivots: Mapping[str, floa
         return factors.get((kind, name), 0.0)
 
     size = work.cost.fits * sum(
-        term.seconds * math.exp(of("constant", f"{work.law}.{name}"))
+        term.seconds
+        * math.exp(of("unit", f"{work.family}.{name}") + of("constant", f"{work.law}.{name}"))
         for name, term in work.cost.terms.items()
     )
     pivot = pivots.get(work.law)
@@ -155,7 +170,9 @@ def _seconds(work: Work, factors: Mapping[Key, float], pivots: Mapping[str, floa
     factor = of("machine") + sum(of("variant", variant) for variant in work.variants)
     if work.device in GPU_FASTER:
         factor += of("device", work.device) - math.log(GPU_FASTER[work.device])
-    return START_SECONDS * math.exp(of("start")) + size * math.exp(factor)
+    added = sum(t.seconds * math.exp(of("added", name)) for name, t in work.cost.added.items())
+    start = START_SECONDS * math.exp(of("start", work.family))
+    return start + size * math.exp(factor) + added * math.exp(of("machine"))
 
 
 def _pivots(runs: Sequence[Observed]) -> dict[str, float]:

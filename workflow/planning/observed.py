@@ -46,6 +46,8 @@ class Work:
     """The classes of its variants, innermost first."""
     device: str
     cost: Cost
+    family: str = ""
+    """The package of the base, ``trees``: what it imports, and what its terms are made of."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def work_of(recipes: Iterable[Recipe], meta: Mapping[str, Any], device: str = "c
     if cost is None:
         documents = meta["n_train"] + meta.get("n_test", 0)
         cost = Cost({"document": Term(documents, DOCUMENT_SECONDS)}, UNKNOWN_MB)
-    return Work(_class(base), names, device.partition(":")[0], cost)
+    return Work(_class(base), names, device.partition(":")[0], cost, _family(base))
 
 
 def work_again(
@@ -155,3 +157,10 @@ def _is_mean(row: Mapping[str, Any]) -> bool:
 
 def _class(recipe: Recipe) -> str:
     return recipe.target.partition(":")[2]
+
+
+def _family(recipe: Recipe) -> str:
+    """``methods.trees.parabel:Bonsai`` is of ``trees``; a user's module is a family of its own."""
+    module = recipe.target.partition(":")[0]
+    package, *rest = module.split(".")
+    return rest[0] if package == "methods" and rest else module

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from benchmarks.common.atomic import write_csv, write_text
 from benchmarks.render.page import render_page
 from benchmarks.render.table import Table, to_html, to_markdown
 from benchmarks.render.views.numbers import seconds
-from workflow.planning.laws import spread_of
+from workflow.planning.estimate import SCALED
+from workflow.planning.laws import by_family, spread_of
 from workflow.planning.plan import Plan
 
 HOURS = {
@@ -25,6 +27,9 @@ HOURS = {
     "largest_gb": ".1f",
     "disk_gb": ".1f",
 }
+NO_REASON = "this configuration leaves it out"
+FAR = 10
+"""Times the work of a run, beyond which a price scaled from it is said to be far out."""
 LONGEST = 15
 """How many cells the page lists as the longest."""
 
@@ -42,7 +47,8 @@ def write_plan(plan: Plan, csv: str | Path, page: str | Path, missing: Sequence[
 
 
 def tables_of(plan: Plan) -> list[Table]:
-    """Totals by paper and dataset, how long it takes on more cores, the longest cells."""
+    """Totals by paper and dataset, how long it takes on more cores, the longest cells, printed
+    values without a cell, what a budget leaves out."""
     longest = plan.frame.sort_values("seconds", ascending=False).head(LONGEST)
     hours = longest["seconds"] / 3600
     longest = longest[["dataset", "base", "variant", "basis"]].assign(hours=hours)
@@ -57,6 +63,14 @@ def tables_of(plan: Plan) -> list[Table]:
         Table("All of it, on more and more cores", plan.spans(), [], HOURS),
         Table("The longest cells", longest, ["dataset", "base", "variant", "basis"], HOURS),
     ]
+    without = Counter((v.paper, v.reason or NO_REASON) for v in plan.covered if not v.setups)
+    if without:
+        reasons = [
+            {"paper": paper, "why": why, "printed_values": count}
+            for (paper, why), count in without.items()
+        ]
+        caption = "Printed values without a cell"
+        found.append(Table(caption, pd.DataFrame(reasons), ["paper", "why"], HOURS))
     if plan.machine.hours is not None:
         left = plan.frame[~plan.frame["within_hours"]]
         rows = [
@@ -79,12 +93,15 @@ def tables_of(plan: Plan) -> list[Table]:
 def in_words(plan: Plan) -> list[str]:
     """The plan in a few sentences."""
     frame, machine = plan.frame, plan.machine
-    values, explained = len(plan.covered), sum(bool(value.setups) for value in plan.covered)
+    values, with_cell = len(plan.covered), sum(bool(value.setups) for value in plan.covered)
+    explained = sum(value.explained for value in plan.covered)
     by_basis = frame["basis"].value_counts()
     lines = [
         f"{len(frame)} cells ({len(plan.tasks)} jobs): "
         + ", ".join(f"{count} {basis}" for basis, count in by_basis.items()),
-        f"{explained} of the papers' {values} printed values have a cell in this run.",
+        f"{with_cell} of the papers' {values} printed values have a cell in this run; "
+        f"{explained - with_cell} have none for a stated reason, {values - explained} because "
+        "this configuration leaves them out.",
         f"{_hours(frame[frame['device'] == 'cpu'])} hours of a core"
         f"{_on_cards(frame)}; the longest chain of jobs takes "
         f"{seconds(plan.critical.seconds)}: {' -> '.join(plan.critical.names)}",
@@ -92,6 +109,14 @@ def in_words(plan: Plan) -> list[str]:
         f"{plan.spans()['hours'].iloc[0]:,.1f} hours.",
         error_in_words(plan),
     ]
+    scaled = [each.times for each in plan.estimates if each.basis == SCALED]
+    far = [times for times in scaled if times > FAR]
+    if far:
+        lines.append(
+            f"{len(far)} of the {len(scaled)} scaled cells have more than {FAR} times the work of "
+            f"the run they are scaled from (up to {max(far):,.0f} times): that far the error was "
+            "not measured."
+        )
     over = frame[frame["over_budget"] != ""]
     if len(over):
         lines.append(f"{len(over)} cells would overrun their own budget (column over_budget).")
@@ -115,6 +140,13 @@ def error_in_words(plan: Plan) -> str:
         median, most, _ = spread_of(miss.factor for miss in misses)
         if not math.isnan(median):
             lines.append(f"{len(misses)} runs {what}: median {median:.2f}, 90 % within {most:.2f}")
+    beyond = [
+        f"{family} {most:.1f}"
+        for family, misses in by_family(plan.misses).items()
+        if (most := spread_of(miss.factor for miss in misses)[1]) > 3.0
+    ]
+    if beyond:
+        lines.append(f"families with 90 % not within 3: {', '.join(beyond)}")
     return "Error of the laws on a dataset they had not seen, as a factor: " + "; ".join(lines)
 
 

@@ -238,7 +238,7 @@ def test_the_demo_reruns_what_an_edit_touches_and_nothing_else(demo):
     split = moved("methods/holdout.py", "[seed, len(train), n]", "[seed, n]")
     assert cells_of("AttentionXML", "XML-CNN", "Joint") <= split
     assert all(cell.startswith("demo-text/") for cell in split - cells_of("Embedding"))
-    newton = moved("methods/linear/newton.py", "FORCING = ", "FORCING = 0 + ")
+    newton = moved("methods/linear/direction.py", "FORCING = ", "FORCING = 0 + ")
     assert newton == cells_of("DiSMEC")
     k_means = moved("methods/trees/partition.py", "EPS = ", "EPS = 0 + ")
     assert k_means == cells_of("Parabel", "Bonsai", "AttentionXML-tree")

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
-from methods.linear.solver import Groups, Solution, objective, solve
+from methods.linear import layout
+from methods.linear.kernels import add_columns, block_product, pack_columns
+from methods.linear.solver import Solution, objective, solve
 
 
 def random_problem(
@@ -159,24 +161,6 @@ def test_same_bits_however_the_work_is_divided(
     np.testing.assert_array_equal(some.report, whole.report[part])
 
 
-def test_groups_equal_separate_problems() -> None:
-    X, Y = random_problem(6, n=150, columns=80, n_labels=9)
-    rng = np.random.default_rng(7)
-    members = [np.sort(rng.choice(150, size, replace=False)) for size in (40, 90, 150)]
-    group_of_label = np.array([0, 1, 2, 2, 1, 0, 1, 1, 2])
-    groups = Groups(
-        np.concatenate([[0], np.cumsum([len(m) for m in members])]),
-        np.concatenate(members),
-        group_of_label,
-    )
-    weight = rng.uniform(1, 5, 9)
-    together = solve(X, Y, groups=groups, positive_weight=weight, threads=2)
-    for label in range(9):
-        rows = members[group_of_label[label]]
-        alone = solve(X[rows], Y[rows][:, [label]], positive_weight=weight[[label]])
-        np.testing.assert_array_equal(together.weights[label].toarray(), alone.weights.toarray())
-
-
 def test_without_bias() -> None:
     X, Y = random_problem(8)
     solution = solve(X, Y, bias=False, tol=1e-7)
@@ -220,3 +204,77 @@ def test_visited_counts_the_entries_of_active_rows() -> None:
     np.testing.assert_array_equal(at_start.visited, entries[rare])
     one = solve(X, Y, labels=rare, max_rounds=1)
     assert (one.visited >= at_start.visited * (1 + 2 * one.products)).all()
+
+
+@pytest.fixture
+def small_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes small problems wide: some columns hot, directions found on a few candidates."""
+    monkeypatch.setattr(layout, "WIDE_COLUMNS", 10)
+    monkeypatch.setattr(layout, "WIDE_ROWS", 10)
+    monkeypatch.setattr(layout, "HOT_COLUMNS", 16)
+    monkeypatch.setattr(layout, "CANDIDATES", 40)
+
+
+def rare_labels(seed: int) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
+    """Labels of which most have few positives, so that candidates are fewer than rows."""
+    X, _ = random_problem(seed, n=600, columns=200)
+    rng = np.random.default_rng(seed)
+    scores = X @ rng.standard_normal((200, 12))
+    cut = np.sort(scores, axis=0)[-np.array([2, 3, 4, 6, 9, 14, 20, 30, 60, 120, 250, 400])]
+    return X, sparse.csr_matrix((scores >= np.diag(cut)).astype(np.float32))
+
+
+@pytest.mark.usefixtures("small_layout")
+def test_wide_problems_reach_the_optimum_of_narrow_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, Y = rare_labels(21)
+    weight = np.random.default_rng(22).uniform(0.5, 8, Y.shape[1])
+    for tol in (1e-3, 1e-7):
+        wide = solve(X, Y, tol=tol, positive_weight=weight)
+        assert (wide.gap <= tol).all()
+        reached = objective(X, Y, wide.weights, positive_weight=weight)
+        np.testing.assert_allclose(wide.objective, reached, rtol=1e-5)
+        monkeypatch.setattr(layout, "WIDE_ROWS", 10_000)
+        narrow = solve(X, Y, tol=1e-8, positive_weight=weight)
+        monkeypatch.setattr(layout, "WIDE_ROWS", 10)
+        assert (reached <= narrow.objective * (1 + max(tol, 1e-6))).all()
+
+
+@pytest.mark.usefixtures("small_layout")
+def test_wide_problems_have_the_same_bits_however_the_work_is_divided() -> None:
+    X, Y = rare_labels(23)
+    whole = solve(X, Y, threads=1)
+    assert same(whole, solve(X, Y, threads=2, memory_mb=0.05))
+    part = np.array([7, 0, 11])
+    some = solve(X, Y, labels=part)
+    np.testing.assert_array_equal(some.weights.toarray(), whole.weights[part].toarray())
+    np.testing.assert_array_equal(some.report, whole.report[part])
+
+
+@pytest.mark.usefixtures("small_layout")
+def test_cold_columns_by_column_and_by_row_give_the_same_bits() -> None:
+    X, _ = random_problem(24, n=300, columns=90)
+    laid = layout.lay_out(X)
+    assert laid.is_wide
+    assert laid.n_hot == 16
+    rng = np.random.default_rng(25)
+    steps = rng.standard_normal((3, len(laid.columns))).astype(np.float32)
+    steps[:, rng.random(len(laid.columns)) < 0.5] = 0
+    out = np.zeros((2, 3, 300), np.float32)
+    lanes = np.arange(3)
+    block = np.empty((laid.n_hot, 8), np.float32)
+    pack_columns(steps, lanes, 0, block)
+    for half in out:
+        block_product(
+            laid.indptr[:-1], laid.hot_stop, laid.indices, laid.data, block, 0, lanes, half
+        )
+    for lane in lanes:
+        cold = steps[lane, laid.n_hot :]
+        add_columns(laid.cold_indptr, laid.cold_rows, laid.cold_data, cold, out[0, lane])
+    block = np.empty((len(laid.columns) - laid.n_hot, 8), np.float32)
+    pack_columns(steps, lanes, laid.n_hot, block)
+    block_product(
+        laid.hot_stop, laid.indptr[1:], laid.indices, laid.data, block, laid.n_hot, lanes, out[1]
+    )
+    np.testing.assert_array_equal(out[0].view(np.uint32), out[1].view(np.uint32))
+    expected = X.astype(np.float64)[:, laid.columns] @ steps.T.astype(np.float64)
+    np.testing.assert_allclose(out[0].T, expected, atol=1e-5)

@@ -96,9 +96,31 @@ def test_memory_is_scaled_by_the_law_of_memory():
     assert fit(runs).megabytes(run_of("huge", 1.0).work) == pytest.approx(300.0, rel=0.1)
 
 
+def test_a_term_of_a_family_is_priced_by_runs_of_another_base():
+    def run(law, family, seconds):
+        made = run_of("huge", seconds, law=law)
+        return replace(made, work=replace(made.work, family=family))
+
+    # Ten times the round figure in one family, as the figure says in the other.
+    runs = [run(law, "slow", 1e4) for law in "ABC"] + [run(law, "usual", 1e3) for law in "DEF"]
+    found = fit(runs)
+    slow, usual = (found.seconds(run("Z", family, 0.0).work) for family in ("slow", "usual"))
+    assert slow > 4 * usual
+
+
+def test_what_a_variant_adds_is_not_multiplied_by_fits():
+    cost = Cost({"unit": Term(100.0, 1e-2)}, 100.0, 3.0, {"network": Term(50.0, 1.0)})
+    work = Work("A", ("V",), "cpu", cost)
+    assert cost.seconds == 53.0
+    assert Laws().seconds(work) == pytest.approx(laws.START_SECONDS + 53.0)
+    runs = [replace(run_of("small", 2.5 + 3.0 + 200.0), work=work, recipe=f"{n}") for n in range(9)]
+    assert fit(runs).seconds(work) == pytest.approx(205.5, rel=0.15)
+
+
 def test_each_dataset_is_judged_by_the_others():
     runs = [run_of(d, 2.5 + 1e-2 * SIZES[d]) for d in SIZES]
-    lonely = run_of("small", 40.0, law="B")
+    # A term of another name: those of one name are the same code, and share a factor.
+    lonely = run_of("small", 40.0, law="B", terms={"other": Term(SIZES["small"], 1e-2)})
     misses = leave_one_dataset_out([*runs, lonely])
     assert [miss.run for miss in misses] == [runs[0], lonely, *runs[1:]]
     assert [miss.known for miss in misses] == [True, False, True, True, True]

@@ -23,7 +23,7 @@ from workflow.planning.estimate import (
 from workflow.planning.facts import known_of
 from workflow.planning.laws import fit
 from workflow.planning.observed import Observed, recipe_text, work_of
-from workflow.planning.page import as_text, in_words, write_plan
+from workflow.planning.page import NO_REASON, as_text, in_words, tables_of, write_plan
 from workflow.planning.plan import Machine, Plan, earlier_runs
 from workflow.planning.reference import reference_runs
 from workflow.planning.schedule import longest_chain
@@ -81,6 +81,26 @@ def test_every_price_says_what_it_is_based_on():
     assert "assumed 200 words per document" in source
     scaled = frame.loc[("Amazon-670K", "Bonsai"), "seconds"]
     assert scaled > 100 * 17
+
+
+def test_a_price_scaled_far_beyond_what_was_run_is_said_to_be():
+    runs = [ran("EURLex-4K", "Bonsai", 17.0)]
+    near, far = (plan_of(jobs_of(block(d, "Bonsai")), runs) for d in ("small", "Amazon-670K"))
+    assert not any("not measured" in line for line in in_words(near))
+    ratio = far.estimates[0].times
+    assert f"{ratio:.3g} times the work" in far.frame["source"].iloc[0]
+    said = "1 of the 1 scaled cells have more than 10 times the work of the run they are scaled"
+    assert any(line.startswith(said) and f"{ratio:,.0f} times" in line for line in in_words(far))
+
+
+def test_printed_values_without_a_cell_are_counted_with_their_reasons():
+    made = plan_of(jobs_of(block("EURLex-4K", "DiSMEC", ["plain", "PW"])))
+    (table,) = (t for t in tables_of(made) if t.caption == "Printed values without a cell")
+    missing = [value for value in made.covered if not value.setups]
+    assert table.frame["printed_values"].sum() == len(missing)
+    stated = table.frame[table.frame["why"] != NO_REASON]["printed_values"].sum()
+    assert 0 < stated < len(missing)
+    assert f"{stated} have none for a stated reason" in in_words(made)[1]
 
 
 def test_a_measured_price_on_this_machine_beats_the_references():
@@ -246,12 +266,15 @@ def test_what_the_reference_measured_of_a_cell_is_no_plan_of_it():
 
 def test_the_digest_of_the_reference_changes_with_it(tmp_path, monkeypatch):
     before = reference.reference_digest()
-    for name in ("REFERENCE", "REFERENCE_CONFIG"):
-        copy = tmp_path / name
-        copy.write_bytes(getattr(reference, name).read_bytes() + b"#")
-        with monkeypatch.context() as context:
-            context.setattr(reference, name, copy)
-            assert reference.reference_digest() != before
+    for number, each in enumerate(reference.REFERENCES):
+        for part in ("runs", "config"):
+            copy = tmp_path / f"{number}.{part}"
+            copy.write_bytes(getattr(each, part).read_bytes() + b"#")
+            changed = list(reference.REFERENCES)
+            changed[number] = replace(each, **{part: copy})
+            with monkeypatch.context() as context:
+                context.setattr(reference, "REFERENCES", tuple(changed))
+                assert reference.reference_digest() != before
 
 
 def test_a_users_definitions_do_not_change_what_the_reference_ran(tmp_path):

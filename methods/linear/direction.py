@@ -8,6 +8,8 @@ Were no other row to become active, one such round would be the last.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 
@@ -27,7 +29,8 @@ SPARE = 3.0  # a residual of at most this many times tol * objective is accurate
 MAX_CG = 250
 MAX_INNER = 20  # rounds on the candidates
 IN_CACHE = 8192  # so many float32 stay in the fastest cache: renumbering would gain nothing
-SAMPLED = 8  # every so many-th score tells how they are distributed
+ORDERS = 64  # of magnitude, below 1, that squares of steps are told apart by
+SAMPLED = 32  # every so many-th score tells how they are distributed
 BINS, BIN = 200, 0.005  # of the distance from the margin
 
 
@@ -154,28 +157,25 @@ def candidate_direction(
     cut: np.float32,
     mean: np.ndarray,
     tol: float,
+    rows: np.ndarray,
     number: np.ndarray,
     columns: np.ndarray,
     step: np.ndarray,
 ) -> tuple[int, int]:
     """Fill ``step`` with the way from w to the solution on the positives and rows above ``cut``.
 
-    Returns the products with H made and the entries of X that were visited.
+    ``rows`` is room for the candidates. Returns the products with H made and the entries of X that
+    were visited.
     """
     n_pos = pos_rows.shape[0]
     n_neg = 0
     for k in range(score.shape[0]):
-        n_neg += score[k] > cut
-    n = n_neg + n_pos
-    rows = np.empty(n, np.int64)
-    scores = np.empty(n_neg, np.float32)
-    at = 0
-    for k in range(score.shape[0]):
         if score[k] > cut:
-            rows[at] = k
-            scores[at] = score[k]
-            at += 1
-    rows[n_neg:] = pos_rows
+            rows[n_neg] = k
+            n_neg += 1
+    n = n_neg + n_pos
+    scores = score[rows[:n_neg]]
+    rows[n_neg:n] = pos_rows
     pos_scores = pos_score.copy()
     start, stop, near_indices, near_data, used = gather_renumbered(
         indptr, indices, data, rows, n, number, columns
@@ -188,7 +188,10 @@ def candidate_direction(
     far_square = max(0.0, dot(w, w) - dot(v, v))
     far = 1.0  # what is left of w there
     g = np.empty_like(v)
-    near_mean = np.empty_like(v)
+    s = np.empty_like(v)
+    near_indptr = np.append(start, stop[-1:])
+    near_number = np.full(used + 1, -1, np.int32)
+    near_columns = np.empty(used + 1, np.int64)
     active = np.empty(n, np.int64)
     twice_cost = np.empty(n, np.float32)
     moves = np.empty(n, np.float32)
@@ -223,22 +226,33 @@ def candidate_direction(
         for a in range(n_active):
             near += stop[active[a]] - start[active[a]]
         for j in range(used + 1):
-            # Columns of no active row stay at rest, so that the direction stays sparse.
-            near_mean[j] = mean[columns[j]] if g[j] != v[j] else np.float32(0)
             g[j] = -g[j]
-        s, made = _solve_system(
-            start[active[:n_active]],
-            stop[active[:n_active]],
-            near_indices,
-            near_data,
+        # Columns of no active row are solved at once: there the Hessian is the identity.
+        own_start, own_stop, own_indices, own_data, own_used = gather_renumbered(
+            near_indptr, near_indices, near_data, active, n_active, near_number, near_columns
+        )
+        near_columns[own_used] = used  # the bias
+        own_g = np.empty(own_used + 1, np.float32)
+        own_mean = np.empty(own_used + 1, np.float32)
+        for j in range(own_used + 1):
+            own_g[j] = g[near_columns[j]]
+            own_mean[j] = mean[columns[near_columns[j]]]
+        own_s, made = _solve_system(
+            own_start,
+            own_stop,
+            own_indices,
+            own_data,
             bias,
             twice_cost[:n_active],
-            g,
-            near_mean,
+            own_g,
+            own_mean,
             enough,
         )
+        s[:] = g
+        for j in range(own_used + 1):
+            s[near_columns[j]] = own_s[j]
         products += made
-        visited += 2 * near * made + near_indices.shape[0]
+        visited += 2 * near * made + near + near_indices.shape[0]
         for i in range(n):
             moves[i] = (
                 row_dot(near_indices[start[i] : stop[i]], near_data[start[i] : stop[i]], s)
@@ -273,3 +287,46 @@ def candidate_direction(
     for j in range(used + 1):
         step[columns[j]] = v[j] - w[columns[j]]
     return products, visited
+
+
+@njit(nogil=True, cache=True)
+def drop_negligible(
+    step: np.ndarray, indptr: np.ndarray, most: float, kept: np.ndarray
+) -> tuple[int, int]:
+    """Set to zero what is smallest in the cold part of a direction, against what it costs.
+
+    ``step`` is that part, ``indptr`` that of the cold columns. A column contributes the square of
+    its step and costs a product its entries; the squares dropped add up to ``most`` at most.
+    Fills ``kept`` with the columns left, ascending; returns their number and that of their entries.
+    """
+    n = 0
+    sums = np.zeros(ORDERS, np.float64)
+    for j in range(step.shape[0]):
+        if step[j] != np.float32(0):
+            kept[n] = j
+            n += 1
+            sums[_order_of_worth(step[j], indptr[j + 1] - indptr[j])] += np.float64(step[j]) ** 2
+    least = 0
+    dropped = sums[0]
+    while least + 1 < ORDERS and dropped <= most:
+        least += 1
+        dropped += sums[least]
+    left = 0
+    entries = 0
+    for q in range(n):
+        j = kept[q]
+        of_column = indptr[j + 1] - indptr[j]
+        if _order_of_worth(step[j], of_column) < least:
+            step[j] = np.float32(0)
+        else:
+            kept[left] = j
+            left += 1
+            entries += of_column
+    return left, entries
+
+
+@njit(nogil=True, cache=True)
+def _order_of_worth(step: np.float32, entries: int) -> int:
+    """The binary order of magnitude of a step's square per entry, counted from 0."""
+    square = np.float64(step) * np.float64(step)
+    return min(max(math.frexp(square / entries)[1] + ORDERS, 0), ORDERS - 1)

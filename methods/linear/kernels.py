@@ -10,93 +10,34 @@ one entry more than X has columns, the bias last.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
+
+from methods.linear.lanes import (
+    FUSED,
+    VECTOR,
+    arrays_to_rows,
+    row_times_8,
+    row_times_16,
+    row_times_32,
+    row_times_64,
+    rows_to_arrays,
+)
 
 # Sums may be split over vector lanes: the split depends on the length of the array alone.
 SPLIT_SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
-FUSED = {"contract"}  # a product may be added in one instruction, with one rounding
-
-VECTOR = 8  # lanes of one vector register (float32 in 256 bits)
-TILE = 16  # rows whose products are kept together until they are written label by label
+TILE = 64  # rows whose products are kept together until they are written label by label
 
 
-def _lanes_intrinsic(vectors: int) -> Any:
-    """A loop over one sparse row for ``8 * vectors`` labels at once, sums held in registers.
-
-    Written in LLVM since numba keeps such sums in memory, which makes the loop wait for stores.
-    Lanes never mix, so a label's sum is the same in whichever lane and width it is computed.
-    """
-
-    @intrinsic
-    def row_times_block(
-        typingctx: Any, index: Any, value: Any, length: Any, block: Any, width: Any, out: Any
-    ) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            index_at, value_at, count, block_at, row_width, out_at = args
-            real, word, long = ir.FloatType(), ir.IntType(32), ir.IntType(64)
-            lanes = ir.VectorType(real, VECTOR)
-            indices = builder.inttoptr(index_at, word.as_pointer())
-            values = builder.inttoptr(value_at, real.as_pointer())
-            weights = builder.inttoptr(block_at, real.as_pointer())
-            result = builder.inttoptr(out_at, real.as_pointer())
-            places = [
-                builder.bitcast(
-                    builder.gep(result, [long(v * VECTOR)], inbounds=True), lanes.as_pointer()
-                )
-                for v in range(vectors)
-            ]
-            starts = [builder.load(place, align=4) for place in places]
-            before = builder.block
-            loop = builder.append_basic_block("nonzeros")
-            after = builder.append_basic_block("done")
-            builder.cbranch(builder.icmp_signed(">", count, long(0)), loop, after)
-            builder.position_at_end(loop)
-            q = builder.phi(long)
-            q.add_incoming(long(0), before)
-            sums = [builder.phi(lanes) for _ in range(vectors)]
-            for total, start in zip(sums, starts, strict=True):
-                total.add_incoming(start, before)
-            column = builder.zext(builder.load(builder.gep(indices, [q], inbounds=True)), long)
-            x = builder.load(builder.gep(values, [q], inbounds=True))
-            spread = builder.insert_element(ir.Constant(lanes, ir.Undefined), x, word(0))
-            zeros = ir.Constant(ir.VectorType(word, VECTOR), [0] * VECTOR)
-            spread = builder.shuffle_vector(spread, ir.Constant(lanes, ir.Undefined), zeros)
-            base = builder.mul(column, row_width)
-            added = []
-            for v, total in enumerate(sums):
-                at = builder.gep(weights, [builder.add(base, long(v * VECTOR))], inbounds=True)
-                w = builder.load(builder.bitcast(at, lanes.as_pointer()), align=4)
-                product = builder.fmul(spread, w, flags=tuple(FUSED))
-                added.append(builder.fadd(total, product, flags=tuple(FUSED)))
-            step = builder.add(q, long(1))
-            q.add_incoming(step, loop)
-            for total, value_ in zip(sums, added, strict=True):
-                total.add_incoming(value_, loop)
-            builder.cbranch(builder.icmp_signed("<", step, count), loop, after)
-            builder.position_at_end(after)
-            finals = [builder.phi(lanes) for _ in range(vectors)]
-            for final, start, value_ in zip(finals, starts, added, strict=True):
-                final.add_incoming(start, before)
-                final.add_incoming(value_, loop)
-            for final, place in zip(finals, places, strict=True):
-                builder.store(final, place, align=4)
-            return context.get_dummy_value()
-
-        return types.void(*(types.int64,) * 6), codegen
-
-    return row_times_block
-
-
-_row_64 = _lanes_intrinsic(8)
-_row_32 = _lanes_intrinsic(4)
-_row_16 = _lanes_intrinsic(2)
-_row_8 = _lanes_intrinsic(1)
+@njit(nogil=True, cache=True)
+def _addresses(arrays: np.ndarray, lanes: np.ndarray, spare: np.ndarray) -> np.ndarray:
+    """Where the arrays of the lanes begin; ``spare`` stands in up to the full vector."""
+    width = (lanes.shape[0] + VECTOR - 1) // VECTOR * VECTOR
+    found = np.empty(width, np.int64)
+    for b in range(width):
+        found[b] = arrays[lanes[b]].ctypes.data if b < lanes.shape[0] else spare.ctypes.data
+    return found
 
 
 @njit(nogil=True, cache=True)
@@ -112,17 +53,23 @@ def block_product(
 ) -> None:
     """Add ``x_i . block[:, b]`` to ``out[lanes[b], i]``, x_i the entries ``start[i]:stop[i]``.
 
-    ``block`` is float32[columns, width], ``width`` a multiple of 8, for columns of X from
-    ``first_column`` on, and no entry has another column. X is read once.
+    ``block`` is float32[columns, width], ``width`` the number of lanes up to a multiple of 8, for
+    columns of X from ``first_column`` on, and no entry has another column. X is read once.
     """
     n = start.shape[0]
     width = block.shape[1]
     tile = np.zeros((TILE, width), np.float32)
+    addresses = _addresses(out, lanes, np.zeros(n, np.float32))
     first_at = block.ctypes.data - 4 * first_column * width
     for first in range(0, n, TILE):
         rows = min(TILE, n - first)
+        whole = rows // VECTOR * VECTOR
+        for b in range(0, width, VECTOR):
+            for t in range(0, whole, VECTOR):
+                tile_at = tile.ctypes.data + 4 * (t * width + b)
+                arrays_to_rows(addresses.ctypes.data + 8 * b, 4 * (first + t), tile_at, 4 * width)
         for b in range(lanes.shape[0]):
-            for t in range(rows):
+            for t in range(whole, rows):
                 tile[t, b] = out[lanes[b], first + t]
         for t in range(rows):
             lo = start[first + t]
@@ -135,19 +82,23 @@ def block_product(
                 out_at = tile.ctypes.data + 4 * (t * width + done)
                 left = width - done
                 if left >= 64:
-                    _row_64(index_at, value_at, count, block_at, width, out_at)
+                    row_times_64(index_at, value_at, count, block_at, width, out_at)
                     done += 64
                 elif left >= 32:
-                    _row_32(index_at, value_at, count, block_at, width, out_at)
+                    row_times_32(index_at, value_at, count, block_at, width, out_at)
                     done += 32
                 elif left >= 16:
-                    _row_16(index_at, value_at, count, block_at, width, out_at)
+                    row_times_16(index_at, value_at, count, block_at, width, out_at)
                     done += 16
                 else:
-                    _row_8(index_at, value_at, count, block_at, width, out_at)
+                    row_times_8(index_at, value_at, count, block_at, width, out_at)
                     done += 8
+        for b in range(0, width, VECTOR):
+            for t in range(0, whole, VECTOR):
+                tile_at = tile.ctypes.data + 4 * (t * width + b)
+                rows_to_arrays(addresses.ctypes.data + 8 * b, 4 * (first + t), tile_at, 4 * width)
         for b in range(lanes.shape[0]):
-            for t in range(rows):
+            for t in range(whole, rows):
                 out[lanes[b], first + t] = tile[t, b]
 
 
@@ -160,40 +111,43 @@ def pack_columns(
     Columns up to the width of the block are set to zero.
     """
     columns, width = block.shape
-    for first in range(0, columns, 4 * TILE):
-        last = min(first + 4 * TILE, columns)
-        for b in range(lanes.shape[0]):
-            for j in range(first, last):
+    zeros = np.zeros(first_column + columns, np.float32)
+    addresses = _addresses(vectors, lanes, zeros)
+    whole = columns // VECTOR * VECTOR
+    for j in range(0, whole, VECTOR):
+        for b in range(0, width, VECTOR):
+            arrays_to_rows(
+                addresses.ctypes.data + 8 * b,
+                4 * (first_column + j),
+                block.ctypes.data + 4 * (j * width + b),
+                4 * width,
+            )
+    for j in range(whole, columns):
+        for b in range(width):
+            if b < lanes.shape[0]:
                 block[j, b] = vectors[lanes[b], first_column + j]
-        for j in range(first, last):
-            for b in range(lanes.shape[0], width):
+            else:
                 block[j, b] = np.float32(0)
-
-
-@njit(nogil=True, cache=True)
-def entries_of(indptr: np.ndarray, vector: np.ndarray) -> int:
-    """How many entries the columns have where ``vector`` is not zero."""
-    total = 0
-    for j in range(vector.shape[0]):
-        if vector[j] != np.float32(0):
-            total += indptr[j + 1] - indptr[j]
-    return total
 
 
 @njit(nogil=True, cache=True, fastmath=FUSED)
 def add_columns(
-    indptr: np.ndarray, rows: np.ndarray, data: np.ndarray, vector: np.ndarray, out: np.ndarray
+    indptr: np.ndarray,
+    rows: np.ndarray,
+    data: np.ndarray,
+    columns: np.ndarray,
+    vector: np.ndarray,
+    out: np.ndarray,
 ) -> None:
-    """Add to ``out`` the columns of X times ``vector``, passing over its zeros.
+    """Add to ``out`` the given columns of X times their entries of ``vector``.
 
-    Entries of a row come in the order of columns, as in :func:`block_product`: the sums are the
-    same, bit for bit.
+    With columns ascending, the entries of a row come in the order of :func:`block_product`: the
+    sums are the same, bit for bit.
     """
-    for j in range(vector.shape[0]):
+    for j in columns:
         x = vector[j]
-        if x != np.float32(0):
-            for q in range(indptr[j], indptr[j + 1]):
-                out[rows[q]] += x * data[q]
+        for q in range(indptr[j], indptr[j + 1]):
+            out[rows[q]] += x * data[q]
 
 
 @njit(nogil=True, cache=True, inline="always")

@@ -27,6 +27,7 @@ from methods.linear.direction import (
     SPARE,
     candidate_cut,
     candidate_direction,
+    drop_negligible,
     newton_direction,
 )
 from methods.linear.gap import relative_gap
@@ -36,7 +37,6 @@ from methods.linear.kernels import (
     add_columns,
     block_product,
     dot,
-    entries_of,
     pack_columns,
     row_add,
 )
@@ -45,7 +45,11 @@ from methods.linear.search import search_plane
 NEVER = np.float32(-1e30)  # the score of a positive row in the list of the negatives
 PER_ACTIVE = 4  # candidates for each active row, at least
 MOST_CANDIDATES = 0.25  # of all rows; beyond that, the active rows alone
-MOST_BY_COLUMN = 0.125  # of the cold entries; beyond that, a product reads them row by row
+# The most that a direction is cut by: of what the tolerance leaves open, and of its own square.
+DROPPED, DROPPED_OF_STEP = 0.1, 0.02
+# A product of the cold columns row by row, for many labels, takes as long as so many by column
+# for one label, and a label with a smaller share of the entries is not worth a place in it.
+BY_ROW, LEAST_BY_ROW = 5.0, 0.02
 
 # Columns of the per-label report.
 OBJECTIVE, GAP, ROUNDS, PRODUCTS, ACTIVE, VISITED = range(6)
@@ -136,7 +140,6 @@ def train_labels(
     """
     n = indptr.shape[0] - 1
     n_columns = columns.shape[0] - 1
-    by_name = np.argsort(columns)
     n_labels = pos_indptr.shape[0] - 1
     size = n_columns + 1
     slots = min(slots, n_labels)
@@ -147,6 +150,9 @@ def train_labels(
     hot_memory = np.empty(n_hot * width_max, np.float32)
     cold_memory = np.empty((n_columns - n_hot) * width_max, np.float32)
     by_row = np.empty(slots, np.int64)
+    cold_entries = np.zeros(slots, np.int64)
+    kept = np.empty(1024, np.int32)  # the cold columns of each lane's direction
+    kept_indptr = np.zeros(slots + 1, np.int64)
     scores = np.empty((slots, n), np.float32)
     moves = np.empty((slots, n), np.float32)
     pos_scores = np.empty(pos_rows.shape[0], np.float32)
@@ -239,6 +245,7 @@ def train_labels(
                             candidate_cut(scores[slot], wanted),
                             mean,
                             tol,
+                            active,
                             number,
                             columns_of,
                             steps[lanes],
@@ -262,6 +269,17 @@ def train_labels(
                         visited = 2 * near * products
                     report[label, PRODUCTS] += products
                     report[label, VISITED] += visited
+                    if n_hot < n_columns:
+                        own = steps[lanes]
+                        most = min(DROPPED * tol * objective, DROPPED_OF_STEP * dot(own, own))
+                        n_kept, cold_entries[lanes] = drop_negligible(
+                            own[n_hot:n_columns], cold_indptr, most, columns_of
+                        )
+                        if kept_indptr[lanes] + n_kept > kept.shape[0]:
+                            kept = np.append(kept, np.empty(n_kept + kept.shape[0], np.int32))
+                        for q in range(n_kept):
+                            kept[kept_indptr[lanes] + q] = columns_of[q]
+                        kept_indptr[lanes + 1] = kept_indptr[lanes] + n_kept
                     lane_slot[lanes] = slot
                     lanes += 1
                     break
@@ -276,12 +294,17 @@ def train_labels(
                     out_columns = more_columns
                     out_values = more_values
                 starts[label] = used
-                for j in by_name:
+                n_kept = 0
+                for j in range(size):
                     if w[j] != np.float32(0) and abs(w[j]) >= prune:
-                        out_columns[used] = columns[j]
-                        out_values[used] = w[j]
-                        used += 1
-                counts[label] = used - starts[label]
+                        columns_of[n_kept] = j
+                        n_kept += 1
+                own_names = columns[columns_of[:n_kept]]
+                for q in np.argsort(own_names):
+                    out_columns[used] = own_names[q]
+                    out_values[used] = w[columns_of[q]]
+                    used += 1
+                counts[label] = n_kept
                 label_of[slot] = -1
         if lanes == 0:
             break
@@ -293,21 +316,30 @@ def train_labels(
         everyone = np.arange(lanes)
         pack_columns(steps, everyone, 0, block)
         block_product(indptr[:-1], hot_stop, indices, data, block, 0, everyone, moves)
+        n_cold = cold_rows.shape[0]
+        total = 0
+        for lane in range(lanes):
+            if cold_entries[lane] > LEAST_BY_ROW * n_cold:
+                total += cold_entries[lane]
         n_by_row = 0
         for lane in range(lanes):
-            step = steps[lane, n_hot:n_columns]
-            entries = entries_of(cold_indptr, step)
-            if entries <= MOST_BY_COLUMN * cold_rows.shape[0]:
-                add_columns(cold_indptr, cold_rows, cold_data, step, moves[lane])
-            else:
+            entries = cold_entries[lane]
+            if total > BY_ROW * n_cold and entries > LEAST_BY_ROW * n_cold:
                 by_row[n_by_row] = lane
                 n_by_row += 1
-                entries = cold_rows.shape[0]
+            elif entries > 0:
+                add_columns(
+                    cold_indptr,
+                    cold_rows,
+                    cold_data,
+                    kept[kept_indptr[lane] : kept_indptr[lane + 1]],
+                    steps[lane, n_hot:n_columns],
+                    moves[lane],
+                )
             report[label_of[lane_slot[lane]], VISITED] += entries
         if n_by_row > 0:
             width = (n_by_row + VECTOR - 1) // VECTOR * VECTOR
-            n_cold = n_columns - n_hot
-            block = cold_memory[: n_cold * width].reshape((n_cold, width))
+            block = cold_memory[: (n_columns - n_hot) * width].reshape((n_columns - n_hot, width))
             pack_columns(steps, by_row[:n_by_row], n_hot, block)
             block_product(
                 hot_stop, indptr[1:], indices, data, block, n_hot, by_row[:n_by_row], moves

@@ -269,7 +269,8 @@ def test_cold_columns_by_column_and_by_row_give_the_same_bits() -> None:
         )
     for lane in lanes:
         cold = steps[lane, laid.n_hot :]
-        add_columns(laid.cold_indptr, laid.cold_rows, laid.cold_data, cold, out[0, lane])
+        own = np.flatnonzero(cold)
+        add_columns(laid.cold_indptr, laid.cold_rows, laid.cold_data, own, cold, out[0, lane])
     block = np.empty((len(laid.columns) - laid.n_hot, 8), np.float32)
     pack_columns(steps, lanes, laid.n_hot, block)
     block_product(

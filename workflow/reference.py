@@ -6,7 +6,11 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.common.schema import load_yaml
+
 ROOT = Path(__file__).resolve().parents[1]
+INDEX = ROOT / "results" / "reference" / "runs.yaml"
+"""Of each shipped ``runs.csv``, beside it, the configuration, from the root of the repository."""
 
 
 @dataclass(frozen=True)
@@ -17,25 +21,17 @@ class Reference:
     config: Path
 
 
-def _shipped(runs: str, config: str) -> Reference:
-    return Reference(ROOT / "results" / "reference" / runs, ROOT / config)
-
-
-REFERENCES = (
-    _shipped("runs.csv", "config/reference.yaml"),
-    _shipped("forests/runs.csv", "config/reference_forests.yaml"),
-    _shipped("glas_runs.csv", "benchmarks/papers/glas/config.yaml"),
-    _shipped("httn_runs.csv", "benchmarks/papers/httn/config.yaml"),
-    _shipped("deep/runs.csv", "benchmarks/papers/tailmix/config.yaml"),
-    _shipped("attentionxml_runs.csv", "config/reference_attentionxml.yaml"),
-)
+def references() -> list[Reference]:
+    """Those that are there: who removes all results removes the runs, too."""
+    if not INDEX.exists():
+        return []
+    listed = load_yaml(INDEX)
+    found = [Reference(INDEX.parent / runs, ROOT / config) for runs, config in listed.items()]
+    return [each for each in found if each.runs.exists()]
 
 
 def reference_digest() -> str:
-    """Changes with the runs or with what their names mean: of what is made of them, a parameter.
-
-    Who removes all results removes the runs, too; then there are none to learn from.
-    """
-    paths = [path for each in REFERENCES for path in (each.runs, each.config) if path.exists()]
+    """Changes with the runs or with what their names mean: of what is made of them, a parameter."""
+    paths = [path for each in references() for path in (each.runs, each.config)]
     content = b"".join(path.read_bytes() for path in paths)
     return hashlib.sha256(content).hexdigest()[:16]

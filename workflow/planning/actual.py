@@ -37,5 +37,10 @@ def planned_seconds(
         work, _ = work_again(recipes, meta, str(record.get("device", "cpu")))
         if work is not None:
             laws = laws_without(cell.dataset if cell.dataset in datasets else "")
-            found[cell] = laws.seconds(work)
+            found[cell] = _three_digits(laws.seconds(work))
     return found
+
+
+def _three_digits(value: float) -> float:
+    """More are not known, and the last bits of a fit differ between machines; a report's do not."""
+    return float(f"{value:.3g}")

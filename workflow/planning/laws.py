@@ -13,13 +13,14 @@ factors; with runs on several sizes of data its law may bend by an exponent, too
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from workflow.planning.observed import Observed, Work
+from workflow.planning.squares import least_squares
 
 START_SECONDS = 2.5
 """Of starting a cell's process and opening its data; a round figure."""
@@ -54,7 +55,7 @@ class Laws:
 
     def seconds(self, work: Work) -> float:
         """CPU seconds of a cell; of a card's cell, seconds on the card."""
-        return _seconds(work, self.factors, self.pivots)
+        return _seconds(work, self.factors, self.pivots)[0]
 
     def megabytes(self, work: Work) -> float:
         """Peak memory of a cell."""
@@ -75,22 +76,26 @@ def fit(runs: Sequence[Observed]) -> Laws:
     """The most probable factors, given runs; without any, those of the code."""
     if not runs:
         return Laws()
-    keys = sorted({key for run in runs for key in _keys(run.work)})
     pivots = _pivots(runs)
-    keys = [key for key in keys if key[0] != "exponent" or key[1] in pivots]
+    keys = sorted({key for run in runs for key in _seconds(run.work, {}, pivots)[1]})
     place = {key: number for number, key in enumerate(keys)}
     spread = np.array([PRIOR[kind] for kind, _ in keys])
-    actual = np.log([run.seconds for run in runs])
-    weight = 1.0 / (NOISE * np.sqrt(_repeats(runs)))
+    weight = _weights(runs)
 
-    def residuals(x: np.ndarray) -> np.ndarray:
-        factors = {key: x[number] for key, number in place.items()}
-        planned = np.log([_seconds(run.work, factors, pivots) for run in runs])
-        return np.concatenate([(planned - actual) * weight, x / spread])
+    def residuals(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        factors = dict(zip(keys, x.tolist(), strict=True))
+        missed, slopes = np.empty(len(runs)), np.zeros((len(runs), len(keys)))
+        for number, run in enumerate(runs):
+            planned, own = _seconds(run.work, factors, pivots)
+            missed[number] = math.log(planned / run.seconds)
+            slopes[number, [place[key] for key in own]] = list(own.values())
+        return (
+            np.concatenate([missed * weight, x / spread]),
+            np.vstack([slopes * weight[:, None], np.diag(1.0 / spread)]),
+        )
 
-    found = least_squares(residuals, np.zeros(len(keys))).x
-    factors = dict(zip(keys, found.tolist(), strict=True))
-    return Laws(factors, _fit_memory(runs), pivots)
+    found = least_squares(residuals, len(keys))
+    return Laws(dict(zip(keys, found.tolist(), strict=True)), _fit_memory(runs), pivots)
 
 
 @dataclass(frozen=True)
@@ -142,55 +147,68 @@ def spread_of(factors: Iterable[float]) -> tuple[float, float, float]:
     )
 
 
-def _keys(work: Work) -> list[Key]:
-    return [
-        ("machine", ""),
-        ("start", work.family),
-        *(("unit", f"{work.family}.{term}") for term in work.cost.terms),
-        *(("constant", f"{work.law}.{term}") for term in work.cost.terms),
-        *(("added", term) for term in work.cost.added),
-        *(("variant", variant) for variant in work.variants),
-        *([("device", work.device)] if work.device in GPU_FASTER else []),
-        ("exponent", work.law),
-    ]
+def _seconds(
+    work: Work, factors: Mapping[Key, float], pivots: Mapping[str, float]
+) -> tuple[float, dict[Key, float]]:
+    """A cell's seconds, and the slopes of their logarithm by the factors that they depend on."""
+    slopes: dict[Key, float] = {}
 
+    def exp(keys: Iterable[Key]) -> float:
+        return math.exp(sum(factors.get(key, 0.0) for key in keys))
 
-def _seconds(work: Work, factors: Mapping[Key, float], pivots: Mapping[str, float]) -> float:
-    def of(kind: str, name: str = "") -> float:
-        return factors.get((kind, name), 0.0)
+    def depends(keys: Iterable[Key], slope: float) -> None:
+        for key in keys:
+            slopes[key] = slopes.get(key, 0.0) + slope
 
-    size = work.cost.fits * sum(
-        term.seconds
-        * math.exp(of("unit", f"{work.family}.{name}") + of("constant", f"{work.law}.{name}"))
+    machine, started, bent = ("machine", ""), ("start", work.family), ("exponent", work.law)
+    terms = {
+        (("unit", f"{work.family}.{name}"), ("constant", f"{work.law}.{name}")): term.seconds
         for name, term in work.cost.terms.items()
-    )
-    pivot = pivots.get(work.law)
-    if pivot is not None and size > 0:
-        size = pivot * (size / pivot) ** (1.0 + of("exponent", work.law))
-    factor = of("machine") + sum(of("variant", variant) for variant in work.variants)
+    }
+    terms = {keys: work.cost.fits * own * exp(keys) for keys, own in terms.items()}
+    size = sum(terms.values())
+    whole: list[Key] = [machine, *(("variant", variant) for variant in work.variants)]
+    faster = GPU_FASTER.get(work.device, 1.0)
     if work.device in GPU_FASTER:
-        factor += of("device", work.device) - math.log(GPU_FASTER[work.device])
-    added = sum(t.seconds * math.exp(of("added", name)) for name, t in work.cost.added.items())
-    start = START_SECONDS * math.exp(of("start", work.family))
-    return start + size * math.exp(factor) + added * math.exp(of("machine"))
+        whole.append(("device", work.device))
+    power, over = 1.0, 0.0
+    if work.law in pivots and size > 0:
+        power, over = 1.0 + factors.get(bent, 0.0), math.log(size / pivots[work.law])
+    base = size * math.exp((power - 1.0) * over) * exp(whole) / faster
+    added = {(machine, ("added", name)): term.seconds for name, term in work.cost.added.items()}
+    added = {keys: own * exp(keys) for keys, own in added.items()}
+    start = START_SECONDS * exp([started])
+    seconds = start + base + sum(added.values())
+
+    depends([started], start / seconds)
+    depends(whole, base / seconds)
+    for keys, own in terms.items():
+        depends(keys, power * base / seconds * (own / size if size > 0 else 0.0))
+    if work.law in pivots:
+        depends([bent], base / seconds * over)
+    for keys, own in added.items():
+        depends(keys, own / seconds)
+    return seconds, slopes
 
 
 def _pivots(runs: Sequence[Observed]) -> dict[str, float]:
     """The middle of the sizes that a law was run on, where these are of three datasets or more."""
-    sizes: dict[str, dict[str, float]] = {}
+    sizes: dict[str, dict[str, list[float]]] = {}
     for run in runs:
-        sizes.setdefault(run.work.law, {})[run.cell.dataset] = run.work.cost.seconds
+        own = sizes.setdefault(run.work.law, {}).setdefault(run.cell.dataset, [])
+        own.append(math.log(run.work.cost.seconds))
     return {
-        law: math.exp(np.mean(np.log(list(own.values()))))
-        for law, own in sizes.items()
-        if len(own) >= 3 and min(own.values()) > 0
+        law: math.exp(np.mean([np.mean(own) for own in by_dataset.values()]))
+        for law, by_dataset in sizes.items()
+        if len(by_dataset) >= 3
     }
 
 
-def _repeats(runs: Sequence[Observed]) -> np.ndarray:
-    """How many runs each has that differ from it in nothing but the seed, itself included."""
+def _weights(runs: Sequence[Observed]) -> np.ndarray:
+    """Of each run's error: those that differ in nothing but the seed count as one."""
     names = [(run.cell.dataset, run.recipe, run.work.device) for run in runs]
-    return np.array([names.count(name) for name in names], float)
+    repeats = Counter(names)
+    return np.array([1.0 / (NOISE * math.sqrt(repeats[name])) for name in names])
 
 
 def _memory_keys(work: Work) -> list[Key]:
@@ -199,10 +217,11 @@ def _memory_keys(work: Work) -> list[Key]:
 
 def _fit_memory(runs: Sequence[Observed]) -> dict[Key, float]:
     """As for seconds; in logarithms the problem is linear."""
-    keys = sorted({key for run in runs for key in _memory_keys(run.work)})
-    A = np.array([[float(key in _memory_keys(run.work)) for key in keys] for run in runs])
+    own = [_memory_keys(run.work) for run in runs]
+    keys = sorted({key for some in own for key in some})
+    A = np.array([[float(key in some) for key in keys] for some in own])
     b = np.log([run.megabytes / run.work.cost.megabytes for run in runs])
-    weight = 1.0 / (NOISE * np.sqrt(_repeats(runs)))
+    weight = _weights(runs)
     prior = np.eye(len(keys)) / MEMORY_PRIOR
     found = np.linalg.lstsq(
         np.vstack([A * weight[:, None], prior]), np.concatenate([b * weight, np.zeros(len(keys))])

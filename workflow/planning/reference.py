@@ -11,13 +11,13 @@ from benchmarks.data.cards import all_cards
 from benchmarks.records.cells import RUN_FACTS, read_runs
 from workflow.planning.facts import facts_in
 from workflow.planning.observed import Observed, observed
-from workflow.reference import REFERENCES
+from workflow.reference import references
 
 
 def reference_runs(results: Path | None = None) -> tuple[list[Observed], list[str]]:
     """The runs of all files, and what was left out; names mean what they meant in each file's own
     configuration. Datasets that ``results`` has prepared are known better than by their cards."""
-    shipped = [each for each in REFERENCES if each.runs.exists()]
+    shipped = references()
     frames = _with_sizes([read_runs(each.runs) for each in shipped])
     found, left_out = [], []
     for each, frame in zip(shipped, frames, strict=True):

@@ -15,6 +15,7 @@ from workflow.planning import laws
 from workflow.planning.actual import planned_seconds
 from workflow.planning.laws import Laws, fit, leave_one_dataset_out, spread_of
 from workflow.planning.observed import Observed, Work, observed, recipe_text, work_of
+from workflow.planning.reference import reference_runs
 
 SIZES = {"small": 1e2, "middle": 1e3, "large": 1e4, "huge": 1e5}
 
@@ -115,6 +116,33 @@ def test_what_a_variant_adds_is_not_multiplied_by_fits():
     assert Laws().seconds(work) == pytest.approx(laws.START_SECONDS + 53.0)
     runs = [replace(run_of("small", 2.5 + 3.0 + 200.0), work=work, recipe=f"{n}") for n in range(9)]
     assert fit(runs).seconds(work) == pytest.approx(205.5, rel=0.15)
+
+
+def test_slopes_are_those_of_the_seconds():
+    terms = {"unit": Term(300.0, 1e-2), "other": Term(20.0, 0.3), "nothing": Term(0.0, 1.0)}
+    cost = Cost(terms, 100.0, 3.0, {"network": Term(50.0, 0.1)})
+    work = Work("A", ("V", "W", "V"), "cuda", cost, "trees")
+    pivots = {"A": 7.0}
+    keys = sorted(laws._seconds(work, {}, pivots)[1])
+    rng = np.random.default_rng(0)
+    factors = dict(zip(keys, rng.normal(0.0, 0.3, len(keys)).tolist(), strict=True))
+    _, slopes = laws._seconds(work, factors, pivots)
+    assert {kind for kind, _ in keys} == set(laws.PRIOR)
+    for key in keys:
+        up, down = (
+            math.log(laws._seconds(work, {**factors, key: factors[key] + d}, pivots)[0])
+            for d in (1e-5, -1e-5)
+        )
+        assert slopes[key] == pytest.approx((up - down) / 2e-5, abs=1e-8), key
+
+
+def test_a_fit_does_not_depend_on_last_bits():
+    # Another order of the runs rounds other sums, as do other processors and numbers of threads.
+    runs, _ = reference_runs()
+    one, other = fit(runs), fit(runs[::-1])
+    for run in runs:
+        assert one.seconds(run.work) == pytest.approx(other.seconds(run.work), rel=1e-9)
+        assert one.megabytes(run.work) == pytest.approx(other.megabytes(run.work), rel=1e-9)
 
 
 def test_each_dataset_is_judged_by_the_others():

@@ -11,9 +11,10 @@ from benchmarks.records.cells import read_runs
 from workflow.config import check, plan
 from workflow.planning.observed import recipe_text
 from workflow.planning.reference import reference_runs
-from workflow.reference import REFERENCES
+from workflow.reference import references
 
 ROOT = Path(__file__).resolve().parents[3]
+REFERENCES = references()
 FILES = [each.runs.relative_to(ROOT / "results/reference").as_posix() for each in REFERENCES]
 
 

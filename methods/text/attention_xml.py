@@ -121,14 +121,13 @@ class AttentionXML(WordMethod):
     def work(self, meta: Mapping[str, Any], labels: float) -> float:
         """The BiLSTM, then attention of each label."""
         tokens = tokens_read(meta, self.max_length)
-        return self.recurrent_work(meta) + label_attention(
-            tokens, labels, 2 * self.hidden, self.head
-        )
+        own = bilstm(tokens, self.vector_length, self.hidden)
+        return own + label_attention(tokens, labels, 2 * self.hidden, self.head)
 
     @price_only
-    def recurrent_work(self, meta: Mapping[str, Any]) -> float:
-        """The BiLSTM."""
-        return bilstm(tokens_read(meta, self.max_length), self.dimensions, self.hidden)
+    def turns(self, meta: Mapping[str, Any]) -> float:
+        """The BiLSTM's."""
+        return tokens_read(meta, self.max_length)
 
 
 def attention_groups(network: LabelAttentionNetwork, label_rate: float) -> list[Group]:

@@ -22,8 +22,9 @@ from methods.text.batches import Documents
 from methods.text.cost import (
     FORWARD_AND_BACKWARD,
     MULTIPLY_ADDS_PER_S,
-    RECURRENT_PER_S,
     STEP_SECONDS,
+    TURN_SECONDS,
+    VECTOR_SECONDS,
 )
 from methods.text.loss import BatchLoss, cross_entropy, mean_one
 from methods.text.network import TextNetwork
@@ -201,8 +202,13 @@ class TextMethod(Method):
         raise NotImplementedError(f"{self.name} has no law of cost")
 
     @price_only
-    def recurrent_work(self, meta: Mapping[str, Any]) -> float:
-        """Of :meth:`work`, the multiply-adds of an LSTM, which go word by word."""
+    def turns(self, meta: Mapping[str, Any]) -> float:
+        """Words of a document that wait for one another: those that an LSTM reads."""
+        return 0.0
+
+    @price_only
+    def trained_vectors(self, meta: Mapping[str, Any]) -> float:
+        """Numbers of the word vectors that a document changes in training."""
         return 0.0
 
     @price_only
@@ -225,23 +231,24 @@ class TextMethod(Method):
         dev = self.dev_size(meta)
         n = int(meta["n_train"]) - dev
         once = self.work_once(meta)
-        one_by_one = self.recurrent_work(meta)
-        products, recurrent, steps, score = (n + dev) * once, 0.0, 0.0, once
+        products, passes, trained, score = (n + dev) * once, 0.0, 0.0, once
         for epochs, labels in self.stages(n_labels):
             try:
                 own = self.work(meta, labels)
             except NotImplementedError:
                 return None
-            steps += epochs * n / self.batch_size
+            trained += epochs * n
             evaluated = dev * epochs * n / self.batch_size / max(1, self.evaluate_every)
-            passes = FORWARD_AND_BACKWARD * epochs * n + evaluated
-            products += passes * (own - one_by_one)
-            recurrent += passes * one_by_one
+            seen = FORWARD_AND_BACKWARD * epochs * n + evaluated
+            products += seen * own
+            passes += seen
             score += own
+        at_once = min(self.piece, self.batch_size)
         terms = {
             "multiply-add": Term(products, 1 / MULTIPLY_ADDS_PER_S),
-            "recurrent": Term(recurrent, 1 / RECURRENT_PER_S),
-            "step": Term(steps, STEP_SECONDS),
+            "turn": Term(passes / at_once * self.turns(meta), TURN_SECONDS),
+            "vector": Term(trained * self.trained_vectors(meta), VECTOR_SECONDS),
+            "step": Term(trained / self.batch_size, STEP_SECONDS),
             "score": Term(meta.get("n_test", 0) * score, 1 / MULTIPLY_ADDS_PER_S),
         }
         return Cost(terms, 800 + 4 * self.parameters_mb(meta, n_labels))

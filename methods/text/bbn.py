@@ -14,6 +14,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
 from benchmarks.data.split import Split
+from methods.cost import price_only
 from methods.interface import FitContext
 from methods.text.base import TextModel, trained_labels
 from methods.text.batches import TokenBatch
@@ -108,6 +109,11 @@ class BBN(DocumentMethod):
         """The network with two branches."""
         embedding = self.embedding(train, context)
         return BilateralNetwork(embedding, self.hidden, self.size, len(labels), self.dropout)
+
+    @price_only
+    def stages(self, n_labels: int) -> list[tuple[int, float]]:
+        """Beside each document another one is drawn."""
+        return [(2 * self.epochs, n_labels)]
 
     def fit_in(self, train: Split, context: FitContext) -> TextModel:
         labels = trained_labels(train, context.dev)

@@ -9,12 +9,16 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-MULTIPLY_ADDS_PER_S = 2e10
+MULTIPLY_ADDS_PER_S = 4e10
 """A round figure for one core in torch's products of matrices."""
-RECURRENT_PER_S = 1e10
-"""The same of an LSTM, whose products are small and wait for one another."""
+TURN_SECONDS = 1e-5
+"""Of an LSTM beside its products, per word of a piece of a batch: it waits for the one before."""
+VECTOR_SECONDS = 1.5e-8
+"""Per number of the word vectors that a document trains: sparse gradients, and Adam on them."""
 STEP_SECONDS = 5e-3
 """Of a training step beside its products: batches, the optimiser, calls."""
+TUNING_STEP_SECONDS = 3e-4
+"""Of a training step of one layer alone, on vectors that are there already."""
 FORWARD_AND_BACKWARD = 3
 ASSUMED_TOKENS = 200.0
 """Per document, where the data do not say."""

@@ -154,12 +154,13 @@ class DocumentMethod(WordMethod):
     @price_only
     def work(self, meta: Mapping[str, Any], labels: float) -> float:
         """The extractor and a row per label."""
-        return self.recurrent_work(meta) + self.size * (2 * self.hidden + labels)
+        own = bilstm(tokens_read(meta, self.max_length), self.vector_length, self.hidden)
+        return own + self.size * (2 * self.hidden + labels)
 
     @price_only
-    def recurrent_work(self, meta: Mapping[str, Any]) -> float:
-        """The BiLSTM."""
-        return bilstm(tokens_read(meta, self.max_length), self.dimensions, self.hidden)
+    def turns(self, meta: Mapping[str, Any]) -> float:
+        """The BiLSTM's."""
+        return tokens_read(meta, self.max_length)
 
 
 class Joint(DocumentMethod):

@@ -16,8 +16,8 @@ second decay of 0.99, and the extractor fine-tuned along with the classifier.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,12 @@ import torch
 
 from benchmarks.data.split import Inputs, Split, Tokens
 from benchmarks.evaluation.topk import TopK
+from methods.cost import Cost, Term, price_only, trained_label_count
 from methods.interface import FitContext, Model
 from methods.text import head_to_tail as h2t
 from methods.text.base import Settings
 from methods.text.batches import Documents
+from methods.text.cost import FORWARD_AND_BACKWARD, MULTIPLY_ADDS_PER_S, TUNING_STEP_SECONDS
 from methods.text.document_method import OF_WEIGHTED_LOSS, DocumentMethod, recipes
 from methods.text.document_network import DocumentNetwork, representations
 from methods.text.network import TextNetwork
@@ -173,6 +175,25 @@ class HTTN(DocumentMethod):
                 P_head, M_head, self.transfer_rate, self.transfer_epochs, seed
             )
         return h2t.least_squares_transfer(P_head, M_head, self.ridge)
+
+    @price_only
+    def cost(self, meta: Mapping[str, Any]) -> Cost | None:
+        """The head's network, and each member's rows, tuned on vectors of documents."""
+        cost = super().cost(meta)
+        if cost is None:
+            return None
+        labels = trained_label_count(meta)
+        tail = self.l_tail * labels if self.l_tail < 1 else min(self.l_tail, labels)
+        drawn = min(self.t * tail, meta["n_train"])
+        documents = drawn if self.fine_tune_on == "drawn" else meta["n_train"]
+        members = self.G if self.member is None else 1
+        seen = members * self.fine_tune_epochs * documents
+        products = FORWARD_AND_BACKWARD * seen * self.size * meta["n_labels"]
+        tuned = {
+            "tuning": Term(products, 1 / MULTIPLY_ADDS_PER_S),
+            "tuning-step": Term(seen / self.batch_size, TUNING_STEP_SECONDS),
+        }
+        return replace(cost, terms={**cost.terms, **tuned})
 
     def _divisor(self, n_head: int) -> float | None:
         return n_head if self.recipe == "as-released" else None

@@ -16,6 +16,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
 from benchmarks.data.split import Split
+from methods.cost import price_only
 from methods.interface import FitContext
 from methods.text import head_to_tail as h2t
 from methods.text.base import TextModel, trained_labels
@@ -107,6 +108,11 @@ class OLTR(DocumentMethod):
         known = {id(p) for p in slow}
         rest = [p for p in network.parameters() if p.requires_grad and id(p) not in known]
         return [(slow, EXTRACTOR_RATE), (rest, 1.0)]
+
+    @price_only
+    def stages(self, n_labels: int) -> list[tuple[int, float]]:
+        """Both stages train the whole network."""
+        return [(self.epochs + self.meta_epochs, n_labels)]
 
     def fit_in(self, train: Split, context: FitContext) -> TextModel:
         labels = trained_labels(train, context.dev)

@@ -7,10 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from benchmarks.data.cards import all_cards
 from benchmarks.data.split import Split
 from methods.cost import price_only
 from methods.interface import FitContext
 from methods.text.base import Settings, TextMethod
+from methods.text.cost import tokens_read
 from methods.text.embedding import WordEmbedding, initial_vectors
 
 ASSUMED_WORDS_KNOWN = 100_000
@@ -41,9 +43,21 @@ class WordMethod(TextMethod):
         vectors = initial_vectors(train.inputs.tokens.vocabulary, folder, self.dimensions, rng)
         return WordEmbedding(vectors, self.train_embeddings, self.embedding_dropout)
 
+    @property
+    @price_only
+    def vector_length(self) -> int:
+        """Numbers per word: those of given vectors, as far as their card is known."""
+        card = all_cards().get(self.word_vectors or "")
+        return self.dimensions if card is None else int(card.counts["dimensions"])
+
+    @price_only
+    def trained_vectors(self, meta: Mapping[str, Any]) -> float:
+        """Of the words that are read, unless the vectors stay as given."""
+        return self.train_embeddings * tokens_read(meta, self.max_length) * self.vector_length
+
     @price_only
     def parameters_mb(self, meta: Mapping[str, Any], n_labels: int) -> float:
         """Word vectors beside what all have."""
         words = float(meta.get("n_words") or ASSUMED_WORDS_KNOWN)
-        own = words * self.dimensions * 4 / 2**20
+        own = words * self.vector_length * 4 / 2**20
         return own + super().parameters_mb(meta, n_labels)

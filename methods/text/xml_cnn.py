@@ -217,6 +217,6 @@ class XMLCNN(WordMethod):
     def work(self, meta: Mapping[str, Any], labels: float) -> float:
         """Filters, the bottleneck, a row per label."""
         places = tokens_read(meta, self.max_length) / self.stride
-        convolved = places * sum(self.windows) * self.dimensions * self.filters
+        convolved = places * sum(self.windows) * self.vector_length * self.filters
         pooled = len(self.windows) * self.filters * self.pooled
         return convolved + self.bottleneck * (pooled + labels)

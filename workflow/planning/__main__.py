@@ -46,11 +46,10 @@ def _print_errors(runs: list[Observed]) -> None:
     misses = leave_one_dataset_out(runs)
     print("CPU seconds of a dataset's runs, by laws fitted to the other datasets' runs")
     print(f"{'base':<16}{'dataset':<26}{'runs':>5}{'took':>10}{'planned':>10}{'factor':>8}  basis")
-    groups: dict[tuple[str, str], list[int]] = {}
-    for number, miss in enumerate(misses):
-        groups.setdefault((miss.run.work.law, miss.run.cell.dataset), []).append(number)
-    for (law, dataset), numbers in sorted(groups.items()):
-        own = [misses[number] for number in numbers]
+    groups: dict[tuple[str, str], list[Miss]] = {}
+    for miss in misses:
+        groups.setdefault((miss.run.work.law, miss.run.cell.dataset), []).append(miss)
+    for (law, dataset), own in sorted(groups.items()):
         took = sum(miss.run.seconds for miss in own) / len(own)
         planned = sum(miss.planned for miss in own) / len(own)
         factor = spread_of(miss.factor for miss in own)[0]

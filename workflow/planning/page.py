@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -16,7 +15,7 @@ from benchmarks.render.table import Table, to_html, to_markdown
 from benchmarks.render.views.numbers import seconds
 from workflow.planning.estimate import SCALED
 from workflow.planning.laws import by_family, spread_of
-from workflow.planning.plan import Plan
+from workflow.planning.plan import BASES_OF_PRICE, Plan
 
 HOURS = {
     "cores": ".0f",
@@ -51,17 +50,18 @@ def tables_of(plan: Plan) -> list[Table]:
     values without a cell, what a budget leaves out."""
     longest = plan.frame.sort_values("seconds", ascending=False).head(LONGEST)
     hours = longest["seconds"] / 3600
-    longest = longest[["dataset", "base", "variant", "basis"]].assign(hours=hours)
+    names = ["dataset", "base", "variant", "seed", "basis"]
+    longest = longest[names].astype({"seed": str}).assign(hours=hours)
     found = [
         Table(
             "By paper; a cell that several papers print counts for each",
-            plan.totals("papers"),
-            ["papers"],
+            _without_idle(plan.totals("papers")).rename(columns={"papers": "paper"}),
+            ["paper"],
             HOURS,
         ),
-        Table("By dataset", plan.totals("dataset"), ["dataset"], HOURS),
-        Table("All of it, on more and more cores", plan.spans(), [], HOURS),
-        Table("The longest cells", longest, ["dataset", "base", "variant", "basis"], HOURS),
+        Table("By dataset", _without_idle(plan.totals("dataset")), ["dataset"], HOURS),
+        Table("All of it, on more and more cores", plan.spans, [], HOURS),
+        Table("The longest cells", longest, names, HOURS),
     ]
     without = Counter((v.paper, v.reason or NO_REASON) for v in plan.covered if not v.setups)
     if without:
@@ -106,7 +106,7 @@ def in_words(plan: Plan) -> list[str]:
         f"{_on_cards(frame)}; the longest chain of jobs takes "
         f"{seconds(plan.critical.seconds)}: {' -> '.join(plan.critical.names)}",
         f"On {machine.cores} cores and {machine.gpus} graphics cards: "
-        f"{plan.spans()['hours'].iloc[0]:,.1f} hours.",
+        f"{plan.spans['hours'].iloc[0]:,.1f} hours.",
         error_in_words(plan),
     ]
     scaled = [each.times for each in plan.estimates if each.basis == SCALED]
@@ -136,10 +136,12 @@ def error_in_words(plan: Plan) -> str:
         return "No earlier run is at hand: every price is a guess."
     known = [miss for miss in plan.misses if miss.known]
     lines = []
-    for misses, what in ((plan.misses, "all"), (known, "of bases that were run elsewhere, too")):
+    all_runs, some = "of all {} runs", "of the {} whose base was run on other data, too"
+    for misses, what in ((plan.misses, all_runs), (known, some)):
         median, most, _ = spread_of(miss.factor for miss in misses)
         if not math.isnan(median):
-            lines.append(f"{len(misses)} runs {what}: median {median:.2f}, 90 % within {most:.2f}")
+            whose = what.format(len(misses))
+            lines.append(f"{whose}, median {median:.2f} and 90 % within {most:.2f}")
     beyond = [
         f"{family} {most:.1f}"
         for family, misses in by_family(plan.misses).items()
@@ -147,7 +149,7 @@ def error_in_words(plan: Plan) -> str:
     ]
     if beyond:
         lines.append(f"families with 90 % not within 3: {', '.join(beyond)}")
-    return "Error of the laws on a dataset they had not seen, as a factor: " + "; ".join(lines)
+    return "Error of the laws on data they had not seen, as a factor: " + "; ".join(lines) + "."
 
 
 def as_text(plan: Plan, missing: Sequence[str]) -> str:
@@ -158,10 +160,16 @@ def as_text(plan: Plan, missing: Sequence[str]) -> str:
     return "\n\n".join(part.rstrip() for part in parts)
 
 
+def _without_idle(totals: pd.DataFrame) -> pd.DataFrame:
+    """Without the bases of prices that no cell has."""
+    idle = [basis for basis in BASES_OF_PRICE if not totals[basis].any()]
+    return totals.drop(columns=idle)
+
+
 def _hours(frame: pd.DataFrame) -> str:
     return f"{frame['seconds'].sum() / 3600:,.1f}"
 
 
 def _on_cards(frame: pd.DataFrame) -> str:
-    own: Any = frame[frame["device"] != "cpu"]
+    own = frame[frame["device"] != "cpu"]
     return f" and {_hours(own)} of a graphics card" if len(own) else ""

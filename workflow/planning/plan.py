@@ -209,6 +209,7 @@ class Plan:
         facts = [self.known[name] for name in sorted(datasets)]
         return sum(data_mb(known.meta) for known in facts if known is not None) / 1024
 
+    @cached_property
     def spans(self) -> pd.DataFrame:
         """How long the whole takes on this many cores and on more."""
         rows = []

@@ -39,7 +39,7 @@ def seconds(value: float) -> str:
         return MISSING
     if value < 60:
         return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
-    return f"{value / 60:.1f} min" if value < 3600 else f"{value / 3600:.1f} h"
+    return f"{value / 60:.1f} min" if value < 3600 else f"{value / 3600:,.1f} h"
 
 
 def data(value: Any) -> Any:

@@ -120,7 +120,7 @@ def test_ensembles_wait_for_their_members_and_shards_run_side_by_side():
     whole = next(each for each in made.estimates if each.cell.base == "DiSMEC")
     assert sum(by_name[name].seconds for name in shards) == pytest.approx(whole.seconds)
     assert longest_chain(made.tasks).seconds == made.critical.seconds
-    assert made.spans()["hours"].is_monotonic_decreasing
+    assert made.spans["hours"].is_monotonic_decreasing
 
 
 def test_a_budget_keeps_what_prints_most_per_hour():

@@ -26,6 +26,7 @@ from benchmarks.evaluation.topk import TopK
 from methods._kernels.topk import best_of
 from methods.cost import Cost, Term, labels_per_document, price_only, words_per_document
 from methods.interface import FitContext, Method, Model
+from methods.trees._columns import columns_of
 from methods.trees._mersenne import mersenne
 from methods.trees.instance_tree import InstanceTree, grow_flat, leaves_of
 from methods.warm_up import fit_tiny
@@ -209,15 +210,13 @@ class FastXML(Method):
     ) -> list[InstanceTree]:
         labels = train.labels.tocsr()
         values = label_values[labels.indices].astype(np.float32)
+        columns = columns_of(X.indptr, X.indices, X.data, X.shape[1], np.float32(self.bias))
 
         def grow_tree(number: int) -> InstanceTree:
             return InstanceTree(
                 *grow_flat(
-                    X.indptr,
-                    X.indices,
-                    X.data,
-                    X.shape[1],
-                    np.float32(self.bias),
+                    *columns,
+                    np.diff(X.indptr) + 1,
                     labels.indptr,
                     labels.indices,
                     values,
@@ -249,7 +248,8 @@ class FastXML(Method):
             "fall": Term(self.n_trees * depth * meta.get("n_test", 0) * words, FALL_SECONDS),
         }
         leaves = self.n_trees * n * min(own, self.labels_per_leaf) * 8
-        return Cost(terms, 200 + (16 * n * words + leaves) / 2**20)
+        # Columns of all documents, and of a tree's nodes on two levels.
+        return Cost(terms, 200 + (24 * n * words + leaves) / 2**20)
 
 
 class PfastreXML(FastXML):

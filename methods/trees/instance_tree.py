@@ -16,11 +16,14 @@ from numba.typed import List
 
 from methods._kernels.topk import best_of
 from methods.trees import l1_logistic
+from methods.trees._columns import ENTRY, divide
 from methods.trees._introsort import sort_descending
 from methods.trees._mersenne import next_uint32
 
 EPS = 1e-6
 """nDCG must rise by this much for another turn."""
+NO_WEIGHT = 1e-16
+"""Weights of the hyperplane that are no larger are dropped."""
 
 
 class InstanceTree(NamedTuple):
@@ -37,48 +40,6 @@ class InstanceTree(NamedTuple):
     label_indptr: np.ndarray
     labels: np.ndarray
     label_scores: np.ndarray
-
-
-@njit(cache=True, nogil=True)
-def _local_columns(indptr, indices, data, documents, n_features, bias, count):  # type: ignore[no-untyped-def]
-    """The documents by column over the features that occur, the bias last.
-
-    ``count`` is int64[n_features] of zeros, and is left so.
-    """
-    nnz = 0
-    for i in documents:
-        for p in range(indptr[i], indptr[i + 1]):
-            count[indices[p]] += 1
-        nnz += indptr[i + 1] - indptr[i]
-    d = 0
-    for f in range(n_features):
-        d += count[f] > 0
-    features = np.empty(d + 1, np.int32)
-    out_indptr = np.empty(d + 2, np.int64)
-    out_indptr[0] = 0
-    at = 0
-    for f in range(n_features):
-        if count[f] > 0:
-            features[at] = f
-            out_indptr[at + 1] = out_indptr[at] + count[f]
-            count[f] = out_indptr[at]
-            at += 1
-    features[d] = n_features
-    out_indptr[d + 1] = out_indptr[d] + len(documents)
-    rows = np.empty(nnz + len(documents), np.uint32)  # unsigned: no index is taken for negative
-    values = np.empty(nnz + len(documents), np.float32)
-    for row in range(len(documents)):
-        i = documents[row]
-        for p in range(indptr[i], indptr[i + 1]):
-            q = count[indices[p]]
-            rows[q] = row
-            values[q] = data[p]
-            count[indices[p]] = q + 1
-        rows[nnz + row] = row
-        values[nnz + row] = bias
-    for f in features[:d]:
-        count[f] = 0
-    return features, out_indptr, rows, values
 
 
 @njit(cache=True, nogil=True)
@@ -114,31 +75,37 @@ def split_by_ndcg(indptr, local, values, documents, n_local, inverse_ideal, disc
     authors' program: rounding tells labels apart that are equal otherwise.
     """
     n = len(documents)
+    gains = np.empty(len(local), np.float32)
+    for i in range(n):
+        for p in range(indptr[i], indptr[i + 1]):
+            gains[p] = values[p] * inverse_ideal[documents[i]]
     history = List()
     ndcg = np.float32(-2.0)
-    sums = np.empty(n_local, np.float32)
-    order = np.empty(n_local, np.int64)
+    sums = np.empty((2, n_local), np.float32)
+    order = np.empty(n_local, np.uint32)
+    lead = np.empty(n_local, np.float32)
     while True:
-        lead = np.zeros(n_local, np.float32)
+        sums[:] = 0.0
+        lead[:] = 0.0
+        for i in range(n):
+            of_side = sums[1 if side[i] > 0 else 0]
+            for p in range(indptr[i], indptr[i + 1]):
+                of_side[local[p]] += gains[p]
         new_ndcg = np.float32(0.0)
         for which in (-1, 1):
+            ranked = sums[max(which, 0)]
             for label in range(n_local):
-                sums[label] = 0.0
                 order[label] = label
-            for i in range(n):
-                if side[i] == which:
-                    for p in range(indptr[i], indptr[i + 1]):
-                        sums[local[p]] += values[p] * inverse_ideal[documents[i]]
-            sort_descending(sums, order)
+            sort_descending(ranked, order)
             for rank in range(n_local):
                 lead[order[rank]] += np.float32(which) * discounts[rank]
-                new_ndcg += discounts[rank] * sums[rank]
+                new_ndcg += discounts[rank] * ranked[rank]
         new_ndcg /= np.float32(n)
         history.append(new_ndcg)
         for i in range(n):
             gain = np.float32(0.0)
             for p in range(indptr[i], indptr[i + 1]):
-                gain += values[p] * inverse_ideal[documents[i]] * lead[local[p]]
+                gain += gains[p] * lead[local[p]]
             if gain > 0.0:
                 side[i] = 1
             elif gain < 0.0:
@@ -155,7 +122,7 @@ def _local_labels(indptr, indices, data, documents, number):  # type: ignore[no-
     for i in documents:
         nnz += indptr[i + 1] - indptr[i]
     out_indptr = np.zeros(len(documents) + 1, np.int64)
-    local = np.empty(nnz, np.int64)
+    local = np.empty(nnz, np.uint32)
     values = np.empty(nnz, np.float32)
     names = np.empty(nnz, np.int32)
     n_local = 0
@@ -192,19 +159,79 @@ def _margin(indptr, indices, data, i, n_features, bias, dense):  # type: ignore[
 
 
 @njit(cache=True, nogil=True)
+def _hyperplane(indptr, entries, C, side, state):  # type: ignore[no-untyped-def]
+    """Learn the sides of a node's documents; its weights. ``side`` becomes where they fall."""
+    n = len(side)
+    n_upper = np.sum(side > 0)
+    # Each side weighs the same (C over its share), which keeps trees balanced.
+    share = np.float32(n_upper) / np.float32(n)
+    other = np.float32(n - n_upper) / np.float32(n)
+    costs = np.empty(n, np.float32)
+    for i in range(n):
+        costs[i] = C / (share if side[i] > 0 else other)
+    w = l1_logistic.fit(indptr, entries, side, costs, state)
+    # Summed by columns in float32 as the authors do; where the margin is zero but for
+    # rounding, prediction, which sums by rows, may decide otherwise.
+    margins = np.zeros(n, np.float32)
+    for j in range(len(w)):
+        if abs(w[j]) > NO_WEIGHT:
+            for p in range(np.uint64(indptr[j]), np.uint64(indptr[j + 1])):
+                margins[entries[p].row] += w[j] * entries[p].value
+    for i in range(n):
+        side[i] = 1 if margins[i] >= 0.0 else -1
+    return w
+
+
+@njit(cache=True, nogil=True)
+def _deal(documents, side, lengths, order, code):  # type: ignore[no-untyped-def]
+    """Order documents by side, upper first; how many those are, and how many entries they have.
+
+    ``code`` becomes what :func:`divide` reads.
+    """
+    n_upper = np.sum(side > 0)
+    n_entries = 0
+    up = 0
+    down = 0
+    for i in range(len(documents)):
+        if side[i] > 0:
+            order[up] = documents[i]
+            code[i] = 2 * up + 1
+            n_entries += lengths[documents[i]]
+            up += 1
+        else:
+            order[n_upper + down] = documents[i]
+            code[i] = 2 * down
+            down += 1
+    return n_upper, n_entries
+
+
+@njit(cache=True, nogil=True)
 def grow(  # type: ignore[no-untyped-def]
-    indptr, indices, data, n_features, bias,
+    root_features, root_indptr, root_entries, lengths,
     label_indptr, label_indices, label_values, n_labels,
     max_leaf, labels_per_leaf, C, use_ideal, state,
 ):  # fmt: skip
-    """Grow one tree; the arrays of :class:`InstanceTree`."""
-    n_documents = len(indptr) - 1
-    count = np.zeros(n_features, np.int64)
+    """Grow one tree; the arrays of :class:`InstanceTree`.
+
+    It starts from the columns of all documents (:func:`columns_of`), which have ``lengths`` entries
+    each, the bias among them.
+    """
+    n_documents = len(lengths)
     number = np.full(n_labels, -1, np.int64)
     discounts = rank_discounts(max(n_labels, 1))
     inverse_ideal = ideal_gains(np.diff(label_indptr), discounts, use_ideal)
 
     order = np.arange(n_documents)  # documents, those of a node side by side
+    code = np.empty(n_documents, np.uint32)
+    # Columns of the nodes to come: those of this level, and room for those of the next.
+    here = root_entries
+    below = np.empty(len(root_entries), ENTRY)
+    spare = np.empty(len(root_entries), ENTRY)
+    level_stop = 1
+    used = 0
+    columns = List()  # features and indptr of each node, and where its entries begin
+    columns.append((root_features, root_indptr, 0))
+    no_columns = (root_features[:0], root_indptr[:0], 0)
     starts = List()
     stops = List()
     left = List()
@@ -217,14 +244,17 @@ def grow(  # type: ignore[no-untyped-def]
     stops.append(n_documents)
     v = 0
     while v < len(starts):
+        if v == level_stop:
+            # The root's columns belong to all trees, and are not written over.
+            here, below, spare = below, spare, below
+            level_stop = len(starts)
+            used = 0
         documents = order[starts[v] : stops[v]].copy()
         n = len(documents)
         sub_indptr, local, values, names = _local_labels(
             label_indptr, label_indices, label_values, documents, number
         )
         split = False
-        features = np.empty(0, np.int32)
-        weights = np.empty(0, np.float32)
         if n > max_leaf:
             side = np.empty(n, np.int64)
             for i in range(n):
@@ -239,55 +269,38 @@ def grow(  # type: ignore[no-untyped-def]
                 discounts,
                 side,
             )
-            n_upper = np.sum(side > 0)
-            if 0 < n_upper < n:
-                columns, col_indptr, rows, x = _local_columns(
-                    indptr, indices, data, documents, n_features, bias, count
-                )
-                # Each side weighs the same (C over its share), which keeps trees balanced.
-                share = np.float32(n_upper) / np.float32(n)
-                other = np.float32(n - n_upper) / np.float32(n)
-                costs = np.empty(n, np.float32)
-                for i in range(n):
-                    costs[i] = C / (share if side[i] > 0 else other)
-                w = l1_logistic.fit(col_indptr, rows, x, side, costs, state)
-                kept = np.flatnonzero(np.abs(w) > 1e-16)
-                features = columns[kept]
-                weights = w[kept].astype(np.float32)
-                # Summed by columns in float32 as the authors do; where the margin is zero but for
-                # rounding, prediction, which sums by rows, may decide otherwise.
-                margins = np.zeros(n, np.float32)
-                for j in kept:
-                    for p in range(col_indptr[j], col_indptr[j + 1]):
-                        margins[rows[p]] += w[j] * x[p]
-                for i in range(n):
-                    side[i] = 1 if margins[i] >= 0.0 else -1
-                n_upper = np.sum(side > 0)
-                if 0 < n_upper < n:
-                    split = True
-                    up = starts[v]
-                    down = starts[v] + n_upper
-                    for i in range(n):
-                        if side[i] > 0:
-                            order[up] = documents[i]
-                            up += 1
-                        else:
-                            order[down] = documents[i]
-                            down += 1
-                    left.append(len(starts))
-                    right.append(len(starts) + 1)
-                    starts.append(starts[v])
-                    stops.append(starts[v] + n_upper)
-                    starts.append(starts[v] + n_upper)
-                    stops.append(stops[v])
+            if 0 < np.sum(side > 0) < n:
+                features, indptr, begin = columns[v]
+                entries = here[begin : begin + indptr[-1]]
+                w = _hyperplane(indptr, entries, C, side, state)
+                split = bool(0 < np.sum(side > 0) < n)
         if split:
-            w_features.append(features)
-            w_values.append(weights)
+            kept = np.flatnonzero(np.abs(w) > NO_WEIGHT)
+            w_features.append(features[kept])
+            w_values.append(w[kept].astype(np.float32))
             leaf_labels.append(np.empty(0, np.int32))
             leaf_scores.append(np.empty(0, np.float32))
+            n_upper, n_entries = _deal(documents, side, lengths, order[starts[v] : stops[v]], code)
+            left.append(len(starts))
+            right.append(len(starts) + 1)
+            starts.append(starts[v])
+            stops.append(starts[v] + n_upper)
+            starts.append(starts[v] + n_upper)
+            stops.append(stops[v])
+            if max(n_upper, n - n_upper) > max_leaf:
+                out = below[used : used + len(entries)]
+                upper, upper_indptr, lower, lower_indptr = divide(
+                    features, indptr, entries, code, out, n_entries
+                )
+                columns.append((upper, upper_indptr, used))
+                columns.append((lower, lower_indptr, used + n_entries))
+                used += len(entries)
+            else:
+                columns.append(no_columns)
+                columns.append(no_columns)
         else:
-            w_features.append(features[:0])
-            w_values.append(weights[:0])
+            w_features.append(np.empty(0, np.int32))
+            w_values.append(np.empty(0, np.float32))
             left.append(-1)
             right.append(-1)
             sums = np.zeros(len(names), np.float64)
@@ -299,6 +312,7 @@ def grow(  # type: ignore[no-untyped-def]
             best_of(sums / max(n, 1), ids, best, best_scores)
             leaf_labels.append(names[best])
             leaf_scores.append(best_scores)
+        columns[v] = no_columns
         v += 1
 
     children = np.empty((len(left), 2), np.int64)
@@ -326,13 +340,13 @@ def _lengths(parts):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def grow_flat(  # type: ignore[no-untyped-def]
-    indptr, indices, data, n_features, bias,
+    root_features, root_indptr, root_entries, lengths,
     label_indptr, label_indices, label_values, n_labels,
     max_leaf, labels_per_leaf, C, use_ideal, state,
 ):  # fmt: skip
     """:func:`grow`, and its lists joined into arrays."""
     children, w_features, w_values, leaf_labels, leaf_scores = grow(
-        indptr, indices, data, n_features, bias,
+        root_features, root_indptr, root_entries, lengths,
         label_indptr, label_indices, label_values, n_labels,
         max_leaf, labels_per_leaf, C, use_ideal, state,
     )  # fmt: skip

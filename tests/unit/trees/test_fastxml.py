@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.data.split import Inputs
 from methods._kernels.topk import best_of
 from methods.trees import instance_tree, l1_logistic
+from methods.trees._columns import ENTRY, columns_of, divide
 from methods.trees._mersenne import mersenne
 from methods.trees.fastxml import FastXML, InstanceTreesModel, PfastreXML
 from tests.unit.trees.test_label_trees import corpus
@@ -27,7 +28,9 @@ def test_hyperplane_comes_close_to_the_l1_optimum() -> None:
     X = sparse.random(80, 15, density=0.4, format="csc", dtype=np.float32, random_state=rng)
     target = np.where(X @ rng.standard_normal(15) > 0.1, 1, -1)
     costs = np.where(target > 0, 2.0, 1.0)
-    w = l1_logistic.fit(X.indptr.astype(np.int64), X.indices, X.data, target, costs, mersenne(0))
+    entries = np.empty(X.nnz, ENTRY)
+    entries["row"], entries["value"] = X.indices, X.data
+    w = l1_logistic.fit(X.indptr.astype(np.int64), entries, target, costs, mersenne(0))
     reference = LogisticRegression(
         l1_ratio=1.0, solver="liblinear", tol=1e-10, fit_intercept=False, max_iter=10_000,
         class_weight={1: 2.0, -1: 1.0},
@@ -36,6 +39,35 @@ def test_hyperplane_comes_close_to_the_l1_optimum() -> None:
     # It stops when the violation has fallen to a hundredth.
     assert objective(X, target, costs, w) <= best * 1.01
     assert (w == 0).any()
+
+
+def dense_of(features, indptr, entries, n_rows: int, n_columns: int) -> np.ndarray:
+    out = np.zeros((n_rows, n_columns), np.float32)
+    for feature, start, stop in zip(features, indptr[:-1], indptr[1:], strict=True):
+        assert (np.diff(entries["row"][start:stop].astype(int)) > 0).all()
+        out[entries["row"][start:stop], feature] = entries["value"][start:stop]
+    return out
+
+
+def test_columns_of_children_are_those_of_their_documents() -> None:
+    rng = np.random.default_rng(4)
+    X = sparse.random(40, 12, density=0.1, format="csr", dtype=np.float32, random_state=rng)
+    features, indptr, entries = columns_of(X.indptr, X.indices, X.data, 12, np.float32(2.0))
+    expected = np.hstack([X.toarray(), np.full((40, 1), 2.0, np.float32)])
+    np.testing.assert_array_equal(dense_of(features, indptr, entries, 40, 13), expected)
+    upper = rng.random(40) < 0.3
+    code = np.where(upper, 2 * np.cumsum(upper) - 1, 2 * np.cumsum(~upper) - 2).astype(np.uint32)
+    out = np.empty_like(entries)
+    n_upper = int(X[upper].nnz + upper.sum())
+    children = divide(features, indptr, entries, code, out, n_upper)
+    for rows, of_child, names, starts in (
+        (upper, out[:n_upper], *children[:2]),
+        (~upper, out[n_upper:], *children[2:]),
+    ):
+        got = dense_of(names, starts, of_child, int(rows.sum()), 13)
+        np.testing.assert_array_equal(got, expected[rows])
+        assert starts[-1] == len(of_child)
+        assert (np.diff(starts) > 0).all()
 
 
 def ndcg_of_sides(Y: np.ndarray, side: np.ndarray) -> float:

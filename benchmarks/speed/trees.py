@@ -1,11 +1,13 @@
-"""Label trees against omikuji and PECOS, RankNet and Taug against their base; ratios within one
-run. FastXML and PfastreXML have no peer that can be installed: their times stand alone.
+"""Label trees against omikuji and PECOS, forests against their authors' programs, RankNet and Taug
+against their base; ratios within one run.
 
 ``python -m benchmarks.speed trees [--dataset NAME ...] [--threads 2] [--repeats 3]
-[--copies 0 1 4] [--peer NAME ...] [--skip-variants] [--skip-forests]`` needs a local mirror or
-network for the datasets, ``pip install .[peers]`` for omikuji and
-``python -m methods.peers.pecos`` for PECOS' own environment. Times are the least of the repeats,
-all programs in turn, metrics their means; compiling is not counted.
+[--copies 0 1 4] [--peer NAME ...] [--skip-label-trees] [--skip-variants] [--skip-forests]
+[--fastxml-binaries FOLDER]`` needs a local mirror or network for the datasets, ``pip install
+.[peers]`` for omikuji and ``python -m methods.peers.pecos`` for PECOS' own environment. FastXML and
+PfastreXML have no peer that can be installed; a user who has built their authors' programs names
+the folder, else our times stand alone. Times are the least of the repeats, all programs in turn,
+metrics their means; compiling is not counted.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from benchmarks.data import load
 from benchmarks.data.split import Split
 from benchmarks.evaluation.metrics import score
 from benchmarks.evaluation.topk import TopK
+from benchmarks.speed._authors_forests import AUTHORS, AuthorsForest, write_splits
 from methods import get
 from methods.interface import Resources
 from methods.peers.omikuji import Omikuji, write_documents
@@ -176,27 +179,36 @@ def of_variants(
     return rows
 
 
-def of_forests(dataset: str, threads: int) -> list[dict[str, Any]]:
-    """FastXML and PfastreXML, twice each in turn: fifty trees take long."""
+def of_forests(dataset: str, threads: int, binaries: Path | None) -> list[dict[str, Any]]:
+    """FastXML and PfastreXML, twice each in turn: fifty trees take long.
+
+    All runs have seed 0: those of the authors' programs, if there are any, grow the same trees.
+    """
     train, test = load(dataset)
-    names = (FastXML.name, PfastreXML.name)
-    best = {name: [np.inf, np.inf] for name in names}
-    values: dict[str, dict[str, float]] = {}
-    for name in names:
-        get(name).warm_up(train)
-    for name in 2 * names:
-        fit, model = _timed(get(name).fit, train, seed=0, threads=threads)
-        predict, top = _timed(model.predict, test.inputs, TOP)
-        best[name] = np.minimum(best[name], [fit, predict]).tolist()
-        values[name] = score(top, test.labels, train.labels)
-    return [_row(dataset, name, "ours", best[name], values[name]) for name in names]
+    programs: dict[tuple[str, str], _Ours | AuthorsForest] = {}
+    with tempfile.TemporaryDirectory(prefix="speed-trees-") as folder:
+        if binaries is not None:
+            write_splits(Path(folder), train, test)
+        for method in (FastXML(), PfastreXML()):
+            programs[method.name, "ours"] = _Ours(method.name, train, threads)
+            if binaries is not None:
+                authors = AuthorsForest(method, binaries, Path(folder), threads, TOP)
+                programs[method.name, AUTHORS] = authors
+        best = dict.fromkeys(programs, (np.inf, np.inf))
+        values: dict[tuple[str, str], dict[str, float]] = {}
+        for _ in range(2):
+            for key, runner in programs.items():
+                seconds, top = runner.run(0, test)
+                best[key] = tuple(np.minimum(best[key], seconds).tolist())
+                values[key] = score(top, test.labels, train.labels)
+    return [_row(dataset, *key, best[key], values[key]) for key in programs]
 
 
 def print_ratios(frame: pd.DataFrame) -> None:
     """How many times a peer's time is ours, and the differences in P@k and PSP@k."""
     for (dataset, method), part in frame.groupby(["dataset", "method"], sort=False):
         by = part.set_index("program")
-        for name in filter(by.index.__contains__, PEERS):
+        for name in filter(by.index.__contains__, (*PEERS, AUTHORS)):
             ours, peer = by.loc["ours"], by.loc[name]
             differences = " ".join(f"{m} {ours[m] - peer[m]:+.2f}" for m in METRICS)
             print(
@@ -207,6 +219,11 @@ def print_ratios(frame: pd.DataFrame) -> None:
         print(
             "omikuji is asked for one document at a time, which is all that its Python package "
             "offers; ours for all at once. Part of the ratio of prediction is that."
+        )
+    if (frame["program"] == AUTHORS).any():
+        print(
+            f"{AUTHORS} print the times of all threads added up; here that is divided by the "
+            "threads. Reading and writing files is not counted."
         )
     variants = frame[frame["fit_over_base"].notna()] if "fit_over_base" in frame else frame[:0]
     for _, row in variants.iterrows():
@@ -229,17 +246,25 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--peer", action="append", choices=PEERS, help="default: all")
     parser.add_argument("--skip-variants", action="store_true")
     parser.add_argument("--skip-forests", action="store_true")
+    parser.add_argument("--skip-label-trees", action="store_true")
+    parser.add_argument(
+        "--fastxml-binaries",
+        type=Path,
+        metavar="FOLDER",
+        help="of fastXML_train, fastXML_predict, PfastreXML_train and PfastreXML_predict",
+    )
     parser.add_argument("--out", type=Path, default=Path("results/speed/trees.csv"))
     options = parser.parse_args(argv)
     logging.getLogger().setLevel(logging.WARNING)
     numba.set_num_threads(min(options.threads, numba.config.NUMBA_NUM_THREADS))
     rows: list[dict[str, Any]] = []
     for dataset in options.dataset or DATASETS:
-        rows += against_peers(dataset, options.threads, options.repeats, options.peer or PEERS)
+        if not options.skip_label_trees:
+            rows += against_peers(dataset, options.threads, options.repeats, options.peer or PEERS)
         if not options.skip_variants:
             rows += of_variants(dataset, options.threads, options.repeats, options.copies)
         if not options.skip_forests:
-            rows += of_forests(dataset, options.threads)
+            rows += of_forests(dataset, options.threads, options.fastxml_binaries)
     frame = pd.DataFrame(rows)
     print(frame.round(3).to_string(index=False))
     print_ratios(frame)

@@ -28,6 +28,7 @@ from methods.cost import Cost, Term, labels_per_document, price_only, words_per_
 from methods.interface import FitContext, Method, Model
 from methods.trees._columns import columns_of
 from methods.trees._mersenne import mersenne
+from methods.trees._rerank import rerank_rows
 from methods.trees.instance_tree import InstanceTree, grow_flat, leaves_of
 from methods.warm_up import fit_tiny
 
@@ -125,15 +126,15 @@ class InstanceTreesModel(Model):
         scales = scales_with_bias(X, self.bias)
 
         def rerank(start: int) -> None:
-            _rerank_rows(
+            rerank_rows(
                 X.indptr, X.indices, X.data, scales, self.n_features, np.float32(self.bias),
                 means.indptr, means.indices, means.data, squares,
                 np.float32(self.gamma), np.float32(self.alpha),
-                top.indices, top.scores, start, min(start + CHUNK // 8, len(top)), self.n_labels,
+                top.indices, top.scores, start, min(start + CHUNK, len(top)), self.n_labels,
                 out.indices, out.scores,
             )  # fmt: skip
 
-        list(pool.map(rerank, range(0, len(top), CHUNK // 8)))
+        list(pool.map(rerank, range(0, len(top), CHUNK)))
         return out
 
     def save(self, folder: Path) -> None:
@@ -342,35 +343,3 @@ def _average(  # type: ignore[no-untyped-def]
         for q in range(n_touched):
             total[touched[q]] = 0.0
             seen[touched[q]] = False
-
-
-@njit(cache=True, nogil=True)
-def _rerank_rows(  # type: ignore[no-untyped-def]
-    indptr, indices, data, scales, n_features, bias, m_indptr, m_indices, m_data, squares,
-    gamma, alpha, top_labels, top_scores, start, stop, n_labels, out_labels, out_scores,
-):  # fmt: skip
-    dense = np.zeros(n_features + 1, np.float32)
-    new = np.zeros(n_labels, np.float64)
-    for i in range(start, stop):
-        dense[n_features] = bias * scales[i]
-        x_square = dense[n_features] ** 2
-        for p in range(indptr[i], indptr[i + 1]):
-            dense[indices[p]] = data[p] * scales[i]
-            x_square += (data[p] * scales[i]) ** 2
-        n = 0
-        while n < top_labels.shape[1] and top_labels[i, n] >= 0:
-            label = top_labels[i, n]
-            dot = np.float32(0.0)
-            for p in range(m_indptr[label], m_indptr[label + 1]):
-                dot += m_data[p] * dense[m_indices[p]]
-            distance = x_square - np.float32(2.0) * dot + squares[label]
-            far = gamma * distance
-            # In logs: tail underflows where a label is far away.
-            score = np.log(max(top_scores[i, n], np.float32(1e-30)))
-            new[label] = alpha * score - (1.0 - alpha) * np.log1p(np.exp(far))
-            n += 1
-        best_of(new, top_labels[i, :n], out_labels[i], out_scores[i])
-        for r in range(min(n, out_scores.shape[1])):
-            out_scores[i, r] = np.exp(out_scores[i, r])
-        for p in range(indptr[i], indptr[i + 1]):
-            dense[indices[p]] = 0.0

@@ -172,7 +172,7 @@ def fit_tree(name: str) -> Callable[[Place], dict[str, Any]]:
         assert isinstance(model, LabelTreesModel)
         place.model(name).mkdir(exist_ok=True)
         model.save(place.model(name))
-        return {"weights": len(model.forest.values), "nodes": len(model.forest.leaf)}
+        return {"weights": model.forest.n_weights, "nodes": len(model.forest.index.leaf)}
 
     return fit
 

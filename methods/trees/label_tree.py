@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -19,9 +18,14 @@ from benchmarks.common.memory import return_freed
 from methods._kernels.random import stream
 from methods.hooks.loss_weights import LabelWeights
 from methods.interface import Progress, no_progress
-from methods.trees import node_solver
+from methods.trees import node_solver, search_index
+from methods.trees.index_builder import IndexBuilder, Outline
 from methods.trees.node_problem import document_counts
 from methods.trees.node_solver import NodeWeights, SolverSettings
+from methods.trees.search_index import SearchIndex
+
+RETURN_EVERY = 256
+"""Nodes after which freed memory is given back: thousands of small arrays leave holes."""
 
 
 @dataclass(frozen=True)
@@ -78,60 +82,27 @@ def grow(
 
 @dataclass(frozen=True)
 class Forest:
-    """Trained trees as flat arrays, nodes of all trees in one numbering.
+    """Trained trees, laid out for search."""
 
-    Node v leads to ``targets[target_indptr[v]:target_indptr[v + 1]]``: nodes, or labels where
-    ``leaf[v]``. Its weights are rows ``row_indptr[v]:row_indptr[v + 1]``, one per feature: row r
-    belongs to ``features[r]`` (ascending within a node, the bias last) and holds, for entries
-    ``entry_indptr[r]:entry_indptr[r + 1]``, the place of the target within the node and the weight.
-    """
-
-    n_labels: int
-    n_features: int
-    bias: float
-    roots: np.ndarray
-    leaf: np.ndarray
-    target_indptr: np.ndarray
-    targets: np.ndarray
-    row_indptr: np.ndarray
-    features: np.ndarray
-    entry_indptr: np.ndarray
-    places: np.ndarray
-    values: np.ndarray
-
-    def leaf_norms(self) -> np.ndarray:
-        """Mean over trees of the norm of each label's leaf classifier, bias left out; or NaN."""
-        rows_of_node = np.diff(self.row_indptr)
-        node_of_row = np.repeat(np.arange(len(self.leaf)), rows_of_node)
-        row_of_entry = np.repeat(np.arange(len(self.features)), np.diff(self.entry_indptr))
-        node_of_entry = node_of_row[row_of_entry]
-        counted = self.leaf[node_of_entry] & (self.features[row_of_entry] < self.n_features)
-        slot = self.target_indptr[node_of_entry] + self.places
-        squares = np.bincount(
-            slot[counted],
-            weights=self.values[counted].astype(np.float64) ** 2,
-            minlength=len(self.targets),
-        )
-        in_leaf = np.repeat(self.leaf, np.diff(self.target_indptr))
-        labels = self.targets[in_leaf]
-        seen = np.bincount(labels, minlength=self.n_labels)
-        sums = np.bincount(labels, weights=np.sqrt(squares[in_leaf]), minlength=self.n_labels)
-        with np.errstate(invalid="ignore"):
-            return np.where(seen > 0, sums / seen, np.nan).astype(np.float32)
+    index: SearchIndex
+    label_norms: np.ndarray
+    """float32[n_labels]: the norm of the label's leaf classifier without bias, the mean over trees;
+    NaN for labels left out."""
+    n_weights: int
 
     def save(self, path: Path) -> None:
         """Write all arrays into one file."""
-        np.savez(path, **{field.name: getattr(self, field.name) for field in fields(self)})
+        with path.open("wb") as file:
+            np.save(file, np.int64(self.n_weights))
+            np.save(file, self.label_norms)
+            search_index.save(self.index, file)
 
     @classmethod
     def load(cls, path: Path) -> Forest:
         """The forest that :meth:`save` wrote into the file."""
-        with np.load(path) as stored:
-            arrays: dict[str, Any] = {name: stored[name] for name in stored.files}
-        # Scalars come back as arrays without a dimension.
-        return cls(
-            **{name: value if value.ndim else value.item() for name, value in arrays.items()}
-        )
+        with path.open("rb") as file:
+            n_weights, label_norms = int(np.load(file)), np.load(file)
+            return cls(search_index.load(file), label_norms, n_weights)
 
 
 def train(
@@ -170,64 +141,32 @@ def train(
             X, scales, by_label, targets, settings, factors, (*seed_axes, *node)
         )
 
-    trained: dict[tuple[int, int], NodeWeights] = {}
+    firsts = _starts([len(tree) for tree in trees])
+    builder = IndexBuilder(_outline(trees, int(labels.shape[1])), int(X.shape[1]), settings.bias)
     with ThreadPoolExecutor(max(1, threads)) as pool:
         for done, (node, result) in enumerate(zip(nodes, pool.map(train_node, nodes), strict=True)):
-            trained[node] = result
+            builder.add(int(firsts[node[0]]) + node[1], result)
+            if done % RETURN_EVERY == 0:
+                return_freed()
             progress(done + 1, len(nodes), "nodes")
-    forest = _flatten(trees, trained, int(labels.shape[1]), int(X.shape[1]), settings.bias)
-    return_freed()  # the nodes' own arrays: as much as the forest has
-    return forest
+    return Forest(builder.finish(), builder.label_norms(), builder.n_weights)
 
 
-def _flatten(
-    trees: Sequence[Skeleton],
-    trained: dict[tuple[int, int], NodeWeights],
-    n_labels: int,
-    n_features: int,
-    bias: float,
-) -> Forest:
-    sizes = [len(tree) for tree in trees]
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    nodes = [(t, v) for t, tree in enumerate(trees) for v in range(len(tree))]
+def _outline(trees: Sequence[Skeleton], n_labels: int) -> Outline:
+    firsts = _starts([len(tree) for tree in trees])
     targets = [
-        trees[t].labels[v] if trees[t].is_leaf(v) else trees[t].children[v] + offsets[t]
-        for t, v in nodes
+        tree.labels[v] if tree.is_leaf(v) else tree.children[v] + first
+        for tree, first in zip(trees, firsts, strict=False)
+        for v in range(len(tree))
     ]
-    leaf = np.array([trees[t].is_leaf(v) for t, v in nodes], bool)
-    # By field, each let go once it is joined: two copies of all weights never exist.
-    results = [trained.pop(node) for node in nodes]
-    features = [r.features for r in results]
-    lengths = [np.diff(r.indptr) for r in results]
-    places = [r.targets for r in results]
-    values = [r.values for r in results]
-    del results
-    return Forest(
+    return Outline(
         n_labels=n_labels,
-        n_features=n_features,
-        bias=bias,
-        roots=offsets[:-1].copy(),
-        leaf=leaf,
-        target_indptr=_starts([len(t) for t in targets]),
-        targets=_joined(targets, np.int32),
-        row_indptr=_starts([len(own) for own in features]),
-        features=_joined(features, np.int32),
-        entry_indptr=_starts(_joined(lengths, np.int64)),
-        places=_joined(places, np.int32),
-        values=_joined(values, np.float32),
+        roots=firsts[:-1].copy(),
+        leaf=np.array([tree.is_leaf(v) for tree in trees for v in range(len(tree))], bool),
+        target_indptr=_starts([len(own) for own in targets]),
+        targets=np.concatenate([np.empty(0, np.int32), *targets]).astype(np.int32),
     )
 
 
-def _starts(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
+def _starts(lengths: Sequence[int]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-
-
-def _joined(parts: list[np.ndarray], dtype: type) -> np.ndarray:
-    """The parts one after another; the list is emptied, each part let go once it is copied."""
-    out: np.ndarray = np.empty(sum(map(len, parts)), dtype)
-    at = len(out)
-    while parts:
-        part = parts.pop()
-        out[at - len(part) : at] = part
-        at -= len(part)
-    return out

@@ -110,27 +110,36 @@ def workspace(documents, widest):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def write_codes(table, blocks, b):  # type: ignore[no-untyped-def]
     """Write the codes of a block's rows into a table by feature."""
-    for r in range(blocks.row_indptr[b], blocks.row_indptr[b + 1]):
-        table[blocks.features[r]] = blocks.codes[r]
+    features, lengths = blocks.features, blocks.lengths
+    shift = np.uint32(blocks.shift[b])
+    rounding = np.uint32((1 << blocks.shift[b]) - 1)
+    n_dense = np.uint32(1 if blocks.width[b] == 2 else 0)
+    n_sparse = np.uint32(0)
+    for r in range(blocks.row_start[b], blocks.row_stop[b]):
+        length = np.uint32(lengths[r])
+        is_dense = length == np.uint32(DENSE_CODE)
+        begin = n_dense if is_dense else n_sparse
+        table[features[r]] = np.uint32(begin << np.uint32(CODE_BITS)) | length
+        n_dense += np.uint32(is_dense)
+        n_sparse += np.uint32(0) if is_dense else np.uint32((length + rounding) >> shift)
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
 def warm(blocks, b, work):  # type: ignore[no-untyped-def]
     """Read a block from end to end, which is fast, so that documents find it in the cache."""
-    dense, weights = blocks.dense, blocks.weights
+    dense, weights, places = blocks.dense, blocks.weights, blocks.places
     total = np.float32(0.0)
-    for at in range(blocks.dense_start[b], blocks.dense_start[b + 1], CACHE_LINE):
+    for at in range(blocks.dense_start[b], blocks.dense_stop[b], CACHE_LINE):
         total += dense[at]
-    last = 2 * GROUP * blocks.group_start[b + 1]
-    for at in range(2 * GROUP * blocks.group_start[b], last, CACHE_LINE):
-        total += weights[at]
+    for at in range(blocks.entry_start[b], blocks.entry_stop[b], CACHE_LINE):
+        total += weights[at] + np.float32(places[at])
     work.margins[0] = total  # of no use, but without it the compiler would read nothing
 
 
 @njit(cache=True, nogil=True)
 def clear_codes(table, blocks, b):  # type: ignore[no-untyped-def]
     """Reset the entries that :func:`write_codes` has written."""
-    for r in range(blocks.row_indptr[b], blocks.row_indptr[b + 1]):
+    for r in range(blocks.row_start[b], blocks.row_stop[b]):
         table[blocks.features[r]] = 0
 
 
@@ -169,7 +178,8 @@ def block_margins(table, blocks, b, documents, ids, work):  # type: ignore[no-un
     width = np.uint64(blocks.width[b])
     stride = width + np.uint64(GROUP)
     dense_base = np.uint64(blocks.dense_start[b])
-    group_base = np.uint64(blocks.group_start[b])
+    entry_base = np.uint64(blocks.entry_start[b])
+    shift = np.uint64(blocks.shift[b])
     if width == 2:
         _margins_of_pairs(
             table, dense, dense_base, indptr, features, values, ids, margins, np.int64(stride)
@@ -177,7 +187,6 @@ def block_margins(table, blocks, b, documents, ids, work):  # type: ignore[no-un
         return
     dense_row, dense_x = work.dense_row, work.dense_x
     weights, places = blocks.weights, blocks.places
-    half = np.uint64(GROUP)
     margins[: np.uint64(len(ids)) * stride] = 0.0
     for j in range(len(ids)):
         m = np.uint64(j) * stride
@@ -193,11 +202,14 @@ def block_margins(table, blocks, b, documents, ids, work):  # type: ignore[no-un
                 dense_x[n_dense] = x
                 n_dense += ONE
             else:
-                at = (group_base + number) * (half + half)
-                for _ in range(kind):
-                    for c in range(half):
-                        margins[m + np.uint64(places[at + half + c])] += x * weights[at + c]
-                    at += half + half
+                # Whole groups, without a branch: what follows the row goes to places of its own
+                # past the width, so that no sum waits for another.
+                at = entry_base + (np.uint64(number) << shift)
+                for first in range(np.uint64(0), np.uint64(kind), FOUR):
+                    for c in range(FOUR):
+                        inside = first + c < np.uint64(kind)
+                        place = np.uint64(places[at + first + c]) if inside else width + c
+                        margins[m + place] += x * weights[at + first + c]
         while n_dense & (FOUR - ONE):
             dense_row[n_dense] = dense_row[0]
             dense_x[n_dense] = 0.0

@@ -23,7 +23,7 @@ from benchmarks.evaluation.topk import TopK
 from methods.cost import Cost, price_only, trained_label_count
 from methods.hooks.loss_weights import LabelWeights
 from methods.interface import FitContext, Method, Model
-from methods.trees import beam, label_tree, search_index
+from methods.trees import beam, label_tree
 from methods.trees.cost import clustered, halved, label_tree_cost
 from methods.trees.label_tree import Forest, Skeleton, grow
 from methods.trees.node_solver import SolverSettings
@@ -36,7 +36,6 @@ class LabelTreesModel(Model):
 
     def __init__(self, forest: Forest, beam: int, discount: float) -> None:
         self.forest = forest
-        self.index = search_index.build(forest)
         self.beam = beam
         self.discount = discount
 
@@ -44,11 +43,13 @@ class LabelTreesModel(Model):
         """Beam search in every tree, averaged."""
         assert inputs.bow is not None
         X = inputs.bow.tocsr()
-        return beam.search(self.index, X, row_scales(X), k, beam=self.beam, discount=self.discount)
+        return beam.search(
+            self.forest.index, X, row_scales(X), k, beam=self.beam, discount=self.discount
+        )
 
     def label_norms(self) -> np.ndarray:
         """Norm of the leaf classifiers, mean over trees; NaN for labels left out."""
-        return self.forest.leaf_norms()
+        return self.forest.label_norms
 
     @property
     def notes(self) -> list[str]:  # type: ignore[override]
@@ -58,7 +59,7 @@ class LabelTreesModel(Model):
 
     def save(self, folder: Path) -> None:
         """Write the forest and the two numbers of the search."""
-        self.forest.save(folder / "forest.npz")
+        self.forest.save(folder / "forest.bin")
         settings = {"beam": self.beam, "discount": self.discount}
         (folder / "search.json").write_text(json.dumps(settings))
 
@@ -66,7 +67,7 @@ class LabelTreesModel(Model):
     def load(cls, folder: Path) -> LabelTreesModel:
         """The model that :meth:`save` wrote into the folder."""
         return cls(
-            Forest.load(folder / "forest.npz"), **json.loads((folder / "search.json").read_text())
+            Forest.load(folder / "forest.bin"), **json.loads((folder / "search.json").read_text())
         )
 
 

@@ -15,9 +15,11 @@ from methods import get
 from methods._kernels.random import stream
 from methods.hooks.loss_weights import LabelWeights
 from methods.trees import partition, search_index
+from methods.trees.label_tree import Forest
 from methods.trees.leaf_search import PRUNED_K
 from methods.trees.parabel import Bonsai, LabelTreesModel, Parabel
 from methods.trees.partition import balanced_halves, k_means, label_centroids, row_scales
+from tests.unit.trees.plain_forest import node_matrices
 
 pytestmark = pytest.mark.slow  # compiles the forests' kernels
 
@@ -46,7 +48,7 @@ ids = ["parabel", "bonsai-deep", "bonsai-shallow"]
 @pytest.mark.parametrize("method", FORESTS, ids=ids)
 def test_every_label_with_a_document_is_in_exactly_one_leaf_of_each_tree(method) -> None:
     train = corpus()
-    forest = method.fit(train, seed=3).forest
+    forest = method.fit(train, seed=3).forest.index
     bounds = [*forest.roots.tolist(), len(forest.leaf)]
     expected = np.flatnonzero(train.label_counts() > 0)
     for first, last in pairwise(bounds):
@@ -59,7 +61,7 @@ def test_every_label_with_a_document_is_in_exactly_one_leaf_of_each_tree(method)
 
 
 def test_parabels_halves_are_balanced_and_leaves_small() -> None:
-    forest = Parabel(n_trees=1, max_leaf=4).fit(corpus()).forest
+    forest = Parabel(n_trees=1, max_leaf=4).fit(corpus()).forest.index
     sizes = np.diff(forest.target_indptr)
     assert (sizes[~forest.leaf] == 2).all()
     assert sizes[forest.leaf].max() <= 4
@@ -71,29 +73,33 @@ def test_same_seed_same_forest_whatever_the_threads(method) -> None:
     train = corpus()
     one = method.fit(train, seed=5, threads=1)
     two = method.fit(train, seed=5, threads=2)
-    for name in ("targets", "leaf", "features", "places", "values"):
-        np.testing.assert_array_equal(getattr(one.forest, name), getattr(two.forest, name))
+    assert_same_forest(one.forest, two.forest)
     a, b = (model.predict(train.inputs, 10) for model in (one, two))
     np.testing.assert_array_equal(a.indices, b.indices)
     np.testing.assert_array_equal(a.scores, b.scores)
     other = method.fit(train, seed=6)
-    assert not np.array_equal(other.forest.targets, one.forest.targets)
+    assert not np.array_equal(other.forest.index.targets, one.forest.index.targets)
+
+
+def assert_same_forest(one: Forest, two: Forest) -> None:
+    """Bit for bit, all that is stored."""
+    np.testing.assert_array_equal(one.label_norms, two.label_norms)
+    assert one.n_weights == two.n_weights
+    for a, b in zip(one.index, two.index, strict=True):
+        for x, y in zip(a, b, strict=True) if isinstance(a, tuple) else [(a, b)]:
+            np.testing.assert_array_equal(x, y)
 
 
 def brute_force(model: LabelTreesModel, x: np.ndarray) -> np.ndarray:
     """Every label's score by walking the whole of every tree."""
-    forest = model.forest
+    forest = model.forest.index
+    matrices = node_matrices(forest)
     norm = np.linalg.norm(x)
     z = np.append(x / norm if norm > 0 else x, forest.bias)
     scores = np.zeros(forest.n_labels)
 
     def walk(v: int, log_probability: float) -> None:
-        n = forest.target_indptr[v + 1] - forest.target_indptr[v]
-        margins = np.zeros(n)
-        for r in range(forest.row_indptr[v], forest.row_indptr[v + 1]):
-            for e in range(forest.entry_indptr[r], forest.entry_indptr[r + 1]):
-                margins[forest.places[e]] += z[forest.features[r]] * forest.values[e]
-        for t, margin in enumerate(margins):
+        for t, margin in enumerate(z @ matrices[v]):
             value = model.discount * log_probability - max(0.0, 1.0 - margin) ** 2
             target = forest.targets[forest.target_indptr[v] + t]
             if forest.leaf[v]:
@@ -155,11 +161,11 @@ def test_a_documents_labels_do_not_depend_on_the_others() -> None:
 
 def test_trees_deeper_than_the_head_are_searched_alike(monkeypatch) -> None:
     train = corpus()
-    model = Parabel(n_trees=2, max_leaf=2).fit(train)
-    joined = model.predict(train.inputs, 5)
+    method = Parabel(n_trees=2, max_leaf=2)
+    joined = method.fit(train).predict(train.inputs, 5)
     monkeypatch.setattr(search_index, "HEAD_NODES", 1)
-    model.index = search_index.build(model.forest)
-    assert (model.index.head_start >= 0).sum() == 2  # the roots
+    model = method.fit(train)
+    assert (model.forest.index.head_start >= 0).sum() == 2  # the roots
     by_level = model.predict(train.inputs, 5)
     np.testing.assert_array_equal(joined.indices, by_level.indices)
     np.testing.assert_allclose(joined.scores, by_level.scores, rtol=1e-5)
@@ -177,11 +183,14 @@ def test_predictions_are_sound_and_leave_out_unseen_labels(method) -> None:
     assert model.notes == ["1 labels without a training document left out"]
 
 
-def test_save_and_load(tmp_path) -> None:
+@pytest.mark.parametrize("method", FORESTS, ids=ids)
+def test_save_and_load(method, tmp_path) -> None:
     train = corpus()
-    model = Bonsai(n_trees=2, n_children=4).fit(train)
+    model = method.fit(train)
     model.save(tmp_path)
     again = LabelTreesModel.load(tmp_path)
+    assert_same_forest(model.forest, again.forest)
+    assert (again.beam, again.discount, again.notes) == (model.beam, model.discount, model.notes)
     a, b = (m.predict(train.inputs, 7) for m in (model, again))
     np.testing.assert_array_equal(a.indices, b.indices)
     np.testing.assert_array_equal(a.scores, b.scores)
@@ -213,23 +222,12 @@ def test_label_weights_act_at_the_leaves_and_those_of_groups_above(grouped: bool
 
     ones = np.ones(train.n_labels)
     weights = LabelWeights(5.0 * ones, ones, of_groups if grouped else None)
-    plain = method.fit(train).forest
-    heavy = method.fit(train, hooks=[weights]).forest
-
-    def rows(forest, leaf: bool):
-        return [
-            forest.values[
-                forest.entry_indptr[forest.row_indptr[v]] : forest.entry_indptr[
-                    forest.row_indptr[v + 1]
-                ]
-            ]
-            for v in range(len(forest.leaf))
-            if forest.leaf[v] == leaf
-        ]
+    plain = method.fit(train).forest.index
+    heavy = method.fit(train, hooks=[weights]).forest.index
 
     def differ(leaf: bool) -> bool:
-        pairs = zip(rows(plain, leaf), rows(heavy, leaf), strict=True)
-        return any(len(a) != len(b) or not np.array_equal(a, b) for a, b in pairs)
+        pairs = zip(plain.leaf, node_matrices(plain), node_matrices(heavy), strict=True)
+        return any(not np.array_equal(a, b) for of_leaf, a, b in pairs if of_leaf == leaf)
 
     assert differ(leaf=True)
     assert differ(leaf=False) == grouped
@@ -282,7 +280,7 @@ def planted(per_group: int = 8, seed: int = 0) -> tuple[Split, np.ndarray]:
 def test_a_planted_hierarchy_is_found_by_balanced_halving() -> None:
     split, group = planted()
     n_trees = 10
-    forest = Parabel(n_trees=n_trees, max_leaf=8).fit(split).forest
+    forest = Parabel(n_trees=n_trees, max_leaf=8).fit(split).forest.index
     bounds = [*forest.roots.tolist(), len(forest.leaf)]
     found = 0
     for first, last in pairwise(bounds):

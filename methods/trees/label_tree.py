@@ -149,7 +149,9 @@ def train(
             if done % RETURN_EVERY == 0:
                 return_freed()
             progress(done + 1, len(nodes), "nodes")
-    return Forest(builder.finish(), builder.label_norms(), builder.n_weights)
+    forest = Forest(builder.finish(), builder.label_norms(), builder.n_weights)
+    return_freed()
+    return forest
 
 
 def _outline(trees: Sequence[Skeleton], n_labels: int) -> Outline:

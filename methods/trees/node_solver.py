@@ -46,6 +46,10 @@ class NodeWeights(NamedTuple):
 
 
 _FAST = {"contract", "reassoc", "nsz", "arcp"}
+AHEAD = 32
+"""Documents that are read into the cache together, before the steps on them."""
+CACHE_LINE = 16
+"""The length of a cache line in float32 values."""
 
 
 @njit(cache=True, nogil=True)
@@ -76,6 +80,25 @@ def _squared_norms(indptr, values):  # type: ignore[no-untyped-def]
     return squares
 
 
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _read_ahead(indptr, columns, values, squares, row_indptr, alpha, documents, sink):  # type: ignore[no-untyped-def]
+    """Read what the steps on some documents need.
+
+    Documents come in random order, so that each is a few misses of the cache. Here the misses of
+    many are waited for at once; steps, which depend on each other, would wait one by one.
+    """
+    total = np.float32(0.0)
+    for i in documents:
+        total += squares[i] + np.float32(row_indptr[i])
+        for b in range(0, alpha.shape[1], CACHE_LINE):
+            total += alpha[i, b]
+        last = indptr[i + 1] - 1
+        for p in range(indptr[i], last, CACHE_LINE):
+            total += values[p] + np.float32(columns[p])
+        total += values[last] + np.float32(columns[last])
+    sink[0] = total  # of no use, but without it the compiler would read nothing
+
+
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def _one_pass(indptr, columns, values, squares, order, row_indptr, row_slot, W, alpha, diag, span):  # type: ignore[no-untyped-def]
     """Every document once: a coordinate step of each classifier of the block.
@@ -93,7 +116,12 @@ def _one_pass(indptr, columns, values, squares, order, row_indptr, row_slot, W, 
     lowest = span[1]
     highest[:] = -np.inf
     lowest[:] = np.inf
-    for i in order:
+    sink = np.empty(1, np.float32)
+    for at in range(len(order)):
+        if at % AHEAD == 0:
+            documents = order[at : at + AHEAD]
+            _read_ahead(indptr, columns, values, squares, row_indptr, alpha, documents, sink)
+        i = order[at]
         start, stop = indptr[i], indptr[i + 1]
         margin[:] = 0.0
         for p in range(start, stop):
@@ -140,7 +168,12 @@ def _one_pass_of_two(  # type: ignore[no-untyped-def]
     one, zero = np.float32(1.0), np.float32(0.0)
     high_0 = high_1 = np.float32(-np.inf)
     low_0 = low_1 = np.float32(np.inf)
-    for i in order:
+    sink = np.empty(1, np.float32)
+    for at in range(len(order)):
+        if at % AHEAD == 0:
+            documents = order[at : at + AHEAD]
+            _read_ahead(indptr, columns, values, squares, row_indptr, alpha, documents, sink)
+        i = order[at]
         start, stop = indptr[i], indptr[i + 1]
         margin_0 = margin_1 = zero
         for p in range(start, stop):
@@ -216,6 +249,8 @@ def solve_block(  # type: ignore[no-untyped-def]
                 span,
             )  # fmt: skip
         left = 0
+        ready = np.empty(len(members), np.int64)
+        n_ready = 0
         for b in range(len(members)):
             label = members[b]
             if done[label]:
@@ -223,10 +258,14 @@ def solve_block(  # type: ignore[no-untyped-def]
             if span[0, b] - span[1, b] <= eps or passed == passes:
                 done[label] = True
                 used[label] = passed
-                for f in range(n_local):
-                    out[f, label] = W[f * width + b]
+                ready[n_ready] = b
+                n_ready += 1
             else:
                 left += 1
+        # By feature: a classifier's weights alone would be a cache line each.
+        for f in range(n_local if n_ready > 0 else 0):
+            for b in ready[:n_ready]:
+                out[f, members[b]] = W[f * width + b]
         if left == 0:
             break
         if _padded(left) < width:

@@ -23,8 +23,11 @@ from methods.trees.margins import BATCH, block_margins, gather, workspace
 from methods.trees.search_index import GROUP, SearchIndex
 from methods.trees.visits import NO_NODE, by_node, leave, next_margins
 
-CHUNK = 1024
-"""Documents that go through the forest together in one thread."""
+CHUNK, LARGEST_CHUNK = 1024, 16_384
+"""Documents that go through the forest together in one thread, at least and at most."""
+ROWS_PER_DOCUMENT = 2048
+"""Rows of the index for each document of a chunk: a chunk looks up the rows of every node once, and
+where these are many it takes more documents to be worth it."""
 
 
 def search(
@@ -45,7 +48,7 @@ def search(
     if X.shape[1] != n_features:
         raise ValueError(f"{X.shape[1]} features; the model was trained on {n_features}")
     threads = numba.get_num_threads()
-    chunk = max(32, min(CHUNK, -(-n // threads)))
+    chunk = max(32, min(_chunk_size(index), -(-n // threads)))
 
     def search_chunk(start: int) -> None:
         stop = min(start + chunk, n)
@@ -61,6 +64,10 @@ def search(
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(search_chunk, range(0, n, chunk)))
     return top
+
+
+def _chunk_size(index: SearchIndex) -> int:
+    return max(CHUNK, min(LARGEST_CHUNK, len(index.nodes.features) // ROWS_PER_DOCUMENT))
 
 
 @njit(cache=True, nogil=True)

@@ -91,8 +91,8 @@ _SCALARS = {"n_used": int, "bias": np.float32, "n_labels": int}
 
 def save(index: SearchIndex, file: BinaryIO) -> None:
     """Write all arrays, one after another: no archive, whose checksums would slow down loading."""
-    for name, value in zip(index._fields, index, strict=True):
-        for array in value if name in _BLOCKS else [value]:
+    for value in index:
+        for array in value if isinstance(value, Blocks) else [value]:
             np.save(file, np.asarray(array))
 
 

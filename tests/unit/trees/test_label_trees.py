@@ -14,7 +14,7 @@ from benchmarks.data.split import Inputs, Split
 from methods import get
 from methods._kernels.random import stream
 from methods.hooks.loss_weights import LabelWeights
-from methods.trees import partition, search_index
+from methods.trees import beam, partition, search_index
 from methods.trees.label_tree import Forest
 from methods.trees.leaf_search import PRUNED_K
 from methods.trees.parabel import Bonsai, LabelTreesModel, Parabel
@@ -157,6 +157,21 @@ def test_a_documents_labels_do_not_depend_on_the_others() -> None:
         alone = model.predict(Inputs(bow=train.inputs.bow[i : i + 1]), 5)
         np.testing.assert_array_equal(alone.indices[0], together.indices[i])
         np.testing.assert_array_equal(alone.scores[0], together.scores[i])
+
+
+def test_labels_do_not_depend_on_how_many_documents_are_searched_together(monkeypatch) -> None:
+    train = corpus(n=400, n_labels=60)
+    model = Bonsai(n_trees=2, n_children=5).fit(train)
+    together = model.predict(train.inputs, 5)
+    assert beam._chunk_size(model.forest.index) == beam.CHUNK
+    monkeypatch.setattr(beam, "CHUNK", 32)
+    monkeypatch.setattr(beam, "ROWS_PER_DOCUMENT", 3)
+    assert 32 < beam._chunk_size(model.forest.index) < 400
+    apart = model.predict(train.inputs, 5)
+    np.testing.assert_array_equal(apart.indices, together.indices)
+    np.testing.assert_array_equal(apart.scores, together.scores)
+    monkeypatch.setattr(beam, "LARGEST_CHUNK", 40)
+    assert beam._chunk_size(model.forest.index) == 40
 
 
 def test_trees_deeper_than_the_head_are_searched_alike(monkeypatch) -> None:

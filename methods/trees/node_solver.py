@@ -19,6 +19,7 @@ from scipy import sparse
 
 from methods._kernels.random import shuffle, stream
 from methods._kernels.rows import gather_scaled
+from methods.trees.margins import CACHE_LINE
 from methods.trees.node_problem import grouped_positives
 
 BLOCK = 128
@@ -48,8 +49,6 @@ class NodeWeights(NamedTuple):
 _FAST = {"contract", "reassoc", "nsz", "arcp"}
 AHEAD = 32
 """Documents that are read into the cache together, before the steps on them."""
-CACHE_LINE = 16
-"""The length of a cache line in float32 values."""
 
 
 @njit(cache=True, nogil=True)
@@ -84,8 +83,8 @@ def _squared_norms(indptr, values):  # type: ignore[no-untyped-def]
 def _read_ahead(indptr, columns, values, squares, row_indptr, alpha, documents, sink):  # type: ignore[no-untyped-def]
     """Read what the steps on some documents need.
 
-    Documents come in random order, so that each is a few misses of the cache. Here the misses of
-    many are waited for at once; steps, which depend on each other, would wait one by one.
+    They come in random order, each a few misses of the cache. Here those of many are waited for at
+    once; steps, which depend on each other, would wait one by one.
     """
     total = np.float32(0.0)
     for i in documents:
@@ -248,9 +247,8 @@ def solve_block(  # type: ignore[no-untyped-def]
                 indptr, columns, values, squares, order, row_indptr, row_slot, W, alpha, slot_diag,
                 span,
             )  # fmt: skip
-        left = 0
+        left = n_ready = 0
         ready = np.empty(len(members), np.int64)
-        n_ready = 0
         for b in range(len(members)):
             label = members[b]
             if done[label]:

@@ -45,6 +45,9 @@ from methods.linear.search import search_plane
 NEVER = np.float32(-1e30)  # the score of a positive row in the list of the negatives
 PER_ACTIVE = 4  # candidates for each active row, at least
 MOST_CANDIDATES = 0.25  # of all rows; beyond that, the active rows alone
+# Of the gradient's square: so many active rows are left behind by the next rounds, and a direction
+# on them need not be accurate.
+ROUGH = 0.1
 # The most that a direction is cut by: of what the tolerance leaves open, and of its own square.
 DROPPED, DROPPED_OF_STEP = 0.1, 0.02
 # A product of the cold columns row by row, for many labels, takes as long as so many by column
@@ -251,6 +254,9 @@ def train_labels(
                             steps[lanes],
                         )
                     else:
+                        enough = SPARE * tol * objective
+                        if candidates > 0:
+                            enough = max(enough, ROUGH * dot(g, g))
                         products = newton_direction(
                             indptr,
                             indices,
@@ -261,7 +267,7 @@ def train_labels(
                             n_active,
                             g,
                             mean,
-                            SPARE * tol * objective,
+                            enough,
                             number,
                             columns_of,
                             steps[lanes],

@@ -13,6 +13,7 @@ NODE_SECONDS = 1.5e-9  # per document at a node, its words and the node's childr
 VISIT_SECONDS = 3e-8  # per document at a node and the node's children, however many words it has
 CLUSTER_SECONDS = 3e-9  # per non-zero of the labels' centroids and centre
 SEARCH_SECONDS = 3e-9  # per test document, its words and the children of the beam's nodes
+WEIGHTS_PER_LABEL, BYTES_PER_WEIGHT = 500.0, 10.0  # round figures, too
 
 Levels = Sequence[tuple[float, float]]
 """Of each level from the root on: how many nodes there are, and children of each."""
@@ -57,5 +58,6 @@ def label_tree_cost(
         "cluster": Term(n_trees * centroids * centres, CLUSTER_SECONDS),
         "search": Term(n_trees * asked * searched, SEARCH_SECONDS),
     }
-    weights = n_trees * labels * min(2000.0, own * words * 4)
-    return Cost(terms, 150 + (16 * seen + 8 * centroids + 8 * weights) / 2**20)
+    weights = n_trees * labels * min(WEIGHTS_PER_LABEL, own * words)
+    held = 16 * seen + 8 * centroids + BYTES_PER_WEIGHT * weights
+    return Cost(terms, 150 + held / 2**20)

@@ -97,15 +97,15 @@ def in_words(plan: Plan) -> list[str]:
     explained = sum(value.explained for value in plan.covered)
     by_basis = frame["basis"].value_counts()
     lines = [
-        f"{len(frame)} cells ({len(plan.tasks)} jobs): "
+        f"{len(frame):,} cells ({len(plan.tasks):,} jobs): "
         + ", ".join(f"{count} {basis}" for basis, count in by_basis.items()),
-        f"{with_cell} of the papers' {values} printed values have a cell in this run; "
-        f"{explained - with_cell} have none for a stated reason, {values - explained} because "
+        f"{with_cell:,} of the papers' {values:,} printed values have a cell in this run; "
+        f"{explained - with_cell:,} have none for a stated reason, {values - explained:,} because "
         "this configuration leaves them out.",
         f"{_hours(frame[frame['device'] == 'cpu'])} hours of a core"
         f"{_on_cards(frame)}; the longest chain of jobs takes "
         f"{seconds(plan.critical.seconds)}: {' -> '.join(plan.critical.names)}",
-        f"On {machine.cores} cores and {machine.gpus} graphics cards: "
+        f"Cores {machine.cores}, graphics cards {machine.gpus}: "
         f"{plan.spans['hours'].iloc[0]:,.1f} hours.",
         error_in_words(plan),
     ]

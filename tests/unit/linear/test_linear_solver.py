@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 
 from methods.linear import layout
+from methods.linear.direction import drop_negligible
 from methods.linear.kernels import add_columns, block_product, pack_columns
 from methods.linear.solver import Solution, objective, solve
 
@@ -52,6 +53,15 @@ def liblinear_objective(
     return float(0.5 * w @ w + cost * (weights * slack**2).sum())
 
 
+@pytest.fixture
+def small_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes small problems wide: some columns hot, directions found on a few candidates."""
+    monkeypatch.setattr(layout, "WIDE_COLUMNS", 10)
+    monkeypatch.setattr(layout, "WIDE_ROWS", 10)
+    monkeypatch.setattr(layout, "HOT_COLUMNS", 16)
+    monkeypatch.setattr(layout, "CANDIDATES", 40)
+
+
 def same(a: Solution, b: Solution) -> bool:
     return (
         np.array_equal(a.weights.indptr, b.weights.indptr)
@@ -91,7 +101,10 @@ def test_the_gap_reported_is_never_below_the_true_one(tol: float) -> None:
     assert np.median(rough.gap[wide] / true_gap[wide]) < 20
 
 
-def test_labels_with_no_one_and_all_positives() -> None:
+@pytest.mark.parametrize("wide", [False, True])
+def test_labels_with_no_one_and_all_positives(wide: bool, request: pytest.FixtureRequest) -> None:
+    if wide:
+        request.getfixturevalue("small_layout")
     X, _ = random_problem(3)
     n = X.shape[0]
     Y = np.zeros((n, 3), np.float32)
@@ -112,7 +125,10 @@ def test_labels_with_no_one_and_all_positives() -> None:
     assert w[-1] == pytest.approx(-2 * slack.sum(), abs=1e-3)
 
 
-def test_zero_rows_and_duplicated_rows() -> None:
+@pytest.mark.parametrize("wide", [False, True])
+def test_zero_rows_and_duplicated_rows(wide: bool, request: pytest.FixtureRequest) -> None:
+    if wide:
+        request.getfixturevalue("small_layout")
     X, Y = random_problem(4)
     X = X.tolil()
     X[5] = 0
@@ -206,15 +222,6 @@ def test_visited_counts_the_entries_of_active_rows() -> None:
     assert (one.visited >= at_start.visited * (1 + 2 * one.products)).all()
 
 
-@pytest.fixture
-def small_layout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes small problems wide: some columns hot, directions found on a few candidates."""
-    monkeypatch.setattr(layout, "WIDE_COLUMNS", 10)
-    monkeypatch.setattr(layout, "WIDE_ROWS", 10)
-    monkeypatch.setattr(layout, "HOT_COLUMNS", 16)
-    monkeypatch.setattr(layout, "CANDIDATES", 40)
-
-
 def rare_labels(seed: int) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
     """Labels of which most have few positives, so that candidates are fewer than rows."""
     X, _ = random_problem(seed, n=600, columns=200)
@@ -279,3 +286,23 @@ def test_cold_columns_by_column_and_by_row_give_the_same_bits() -> None:
     np.testing.assert_array_equal(out[0].view(np.uint32), out[1].view(np.uint32))
     expected = X.astype(np.float64)[:, laid.columns] @ steps.T.astype(np.float64)
     np.testing.assert_allclose(out[0].T, expected, atol=1e-5)
+
+
+def test_what_is_dropped_of_a_direction_is_worth_least_and_within_bounds() -> None:
+    rng = np.random.default_rng(26)
+    step = (rng.standard_normal(500) * 10.0 ** rng.uniform(-4, 0, 500)).astype(np.float32)
+    step[::7] = 0
+    indptr = np.concatenate([[0], np.cumsum(rng.integers(1, 50, 500))])
+    kept = np.empty(500, np.int64)
+    for most in (0.0, 1e-3, 0.1, 1e9):
+        left = step.copy()
+        n, entries = drop_negligible(left, indptr, most, kept)
+        np.testing.assert_array_equal(kept[:n], np.flatnonzero(left))
+        assert entries == np.diff(indptr)[kept[:n]].sum()
+        gone = np.flatnonzero(left != step)
+        assert (left[gone] == 0).all()
+        assert (step[gone].astype(np.float64) ** 2).sum() <= most
+        worth = step.astype(np.float64) ** 2 / np.diff(indptr)
+        if len(gone) and n:
+            assert worth[gone].max() <= 2 * worth[kept[:n]].min()
+    assert len(gone) > 400

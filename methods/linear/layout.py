@@ -16,8 +16,9 @@ from scipy import sparse
 
 WIDE_COLUMNS = 8192
 """With so many columns at most, all are hot."""
-WIDE_ROWS = 16384
-"""With so many rows at most, too: a few thousand rows are read faster than they are sorted out."""
+WIDE_ROWS = 65536
+"""With so many rows at most, too: solving a label on its candidates takes as long as products with
+all rows where these are not at least some twenty times as many."""
 HOT_COLUMNS = 4096
 """Weights of 32 labels for so many columns take 512 KB."""
 CANDIDATES = 4096

@@ -7,6 +7,8 @@ work together, and the entries of rows and cold columns that are visited for a l
 that follow the operations and bytes per label and the time they would take at these rates. Bytes
 are counted as if no cache held anything, so where caches do, the solver can be faster than that.
 
+``--part ways`` times the solver's two ways on the same labels of a made-up corpus of full size:
+every round on all of X, and directions found on candidates (:mod:`methods.linear.direction`).
 ``--part memory`` fits the whole dataset in a process of its own and says which part of its peak
 memory was there before the fit: Python, its libraries, compiled code and the data.
 """
@@ -30,12 +32,15 @@ from benchmarks.common.atomic import write_csv
 from benchmarks.data.prepare import DATA_FOLDER, ensure
 from benchmarks.data.prepared import open_prepared
 from benchmarks.data.split import Split
+from benchmarks.speed._corpus import SHAPES, Corpus
 from methods.linear.dismec import DiSMEC
 from methods.linear.model import as_unit_rows
 from methods.linear.solver import OneVsRest, Solution
 
 DATASETS = ("EURLex-4K-half", "EURLex-4.3K")
-PARTS = ("time", "memory")
+PARTS = ("time", "ways", "memory")
+WAYS = {False: "all of X", True: "candidates"}
+WAYS_LABELS, WAYS_MB = 96, 4096.0
 TRIAD = 1 << 24  # float64 entries of each of the three arrays
 PRODUCT = 2048  # rows and columns of each matrix
 _REPEATS = 3
@@ -102,6 +107,15 @@ def work(solution: Solution, n: int, columns: int, nonzeros: int, slots: int) ->
     }
 
 
+def labels_of_all_frequencies(train: Split, labels: int) -> np.ndarray:
+    """So many labels, evenly over their frequencies."""
+    counts = train.label_counts()
+    by_frequency = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]
+    share = max(1, len(by_frequency) // labels)
+    # The middle of each share: the first label of all is like no other.
+    return np.sort(by_frequency[share // 2 :: share])
+
+
 def distance(train: Split, labels: int, threads: int, repeats: int, mb: float) -> dict[str, Any]:
     """Milliseconds per label, and how many times those that its work takes at the full rates.
 
@@ -109,11 +123,7 @@ def distance(train: Split, labels: int, threads: int, repeats: int, mb: float) -
     """
     assert train.inputs.bow is not None
     X = as_unit_rows(train.inputs.bow)
-    counts = train.label_counts()
-    by_frequency = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]
-    share = max(1, len(by_frequency) // labels)
-    # The middle of each share: the first label of all is like no other.
-    timed = np.sort(by_frequency[share // 2 :: share])
+    timed = labels_of_all_frequencies(train, labels)
     method = DiSMEC()
     problem = OneVsRest(
         X, train.labels, tol=method.tol, prune=method.prune, threads=threads, memory_mb=mb
@@ -154,6 +164,34 @@ def time_row(dataset: str, options: argparse.Namespace) -> dict[str, Any]:
     return {"dataset": dataset, **found}
 
 
+def ways_row(shape: str, options: argparse.Namespace) -> dict[str, Any]:
+    """CPU milliseconds per label both ways, on a corpus of a shape, in one run."""
+    train = Corpus(SHAPES[shape]).train()
+    assert train.inputs.bow is not None
+    timed = labels_of_all_frequencies(train, min(options.labels, WAYS_LABELS))
+    method = DiSMEC()
+    row: dict[str, Any] = {"shape": shape, "threads": options.threads, "labels": len(timed)}
+    spent = {}
+    for wide, way in WAYS.items():
+        problem = OneVsRest(
+            train.inputs.bow,
+            train.labels,
+            tol=method.tol,
+            prune=method.prune,
+            threads=options.threads,
+            memory_mb=WAYS_MB,
+            wide=wide,
+        )
+        problem.solve(timed[:2])  # compiles
+        start = time.process_time()
+        solution = problem.solve(timed)
+        spent[way] = time.process_time() - start
+        row[f"CPU ms per label, {way}"] = 1e3 * spent[way] / len(timed)
+        row[f"rounds, {way}"] = float(solution.rounds.mean())
+        row[f"largest gap, {way}"] = float(solution.gap.max())
+    return {**row, "times as fast": spent[WAYS[False]] / spent[WAYS[True]]}
+
+
 def memory_row(dataset: str, options: argparse.Namespace) -> dict[str, Any]:
     """Peak megabytes of a whole fit, in a process of its own, and of that before the fit."""
     ensure(dataset, options.data)
@@ -170,6 +208,7 @@ import json, sys, time
 from pathlib import Path
 from benchmarks.data.prepared import open_prepared
 from benchmarks.data.split import Split
+from benchmarks.speed._corpus import SHAPES, Corpus
 from benchmarks.speed._memory import peak_mb
 from methods.linear.dismec import DiSMEC
 
@@ -192,16 +231,18 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed bounds", description=__doc__)
     parser.add_argument("--dataset", action="append", help=f"default: {', '.join(DATASETS)}")
     parser.add_argument("--part", action="append", choices=PARTS, help="default: all")
+    parser.add_argument("--shape", action="append", choices=list(SHAPES), help="of `ways`")
     parser.add_argument("--labels", type=int, default=600, help="labels timed")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=_REPEATS, help="the best counts")
     parser.add_argument("--data", type=Path, default=DATA_FOLDER, help="prepared datasets")
     parser.add_argument("--out", type=Path, default=Path("results/speed"))
     options = parser.parse_args(argv)
-    measures = {"time": time_row, "memory": memory_row}
+    measures = {"time": time_row, "ways": ways_row, "memory": memory_row}
     for part in options.part or PARTS:
         rows = []
-        for dataset in options.dataset or DATASETS:
+        of_part = options.shape or SHAPES if part == "ways" else options.dataset or DATASETS
+        for dataset in of_part:
             rows.append(measures[part](dataset, options))
             print(", ".join(f"{k} {_short(v)}" for k, v in rows[-1].items()), flush=True)
         write_csv(options.out / f"bounds-{part}.csv", pd.DataFrame(rows))

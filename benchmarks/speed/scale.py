@@ -29,21 +29,9 @@ import pandas as pd
 from scipy.optimize import nnls
 
 from benchmarks.common.atomic import write_csv
-from benchmarks.speed._corpus import Shape
+from benchmarks.speed._corpus import SHAPES, Shape
 from benchmarks.speed._scale_stages import STAGES, Place, run_stage
 
-GROUPS = (30, 300, 3000)
-"""Labels per group, so that no cluster of Bonsai's takes more of them than on EURLex-4K, about."""
-SHAPES = {
-    shape.name: shape
-    for shape in (
-        # Sizes by the XC repository; powers such that nearly every label has a document.
-        Shape("Amazon-670K", 490_449, 135_909, 670_091, 71.0, 5.45, 153_025, 0.5, groups=GROUPS),
-        Shape(
-            "WikiLSHTC-325K", 1_778_351, 1_617_899, 325_056, 40.0, 3.19, 587_084, 0.8, groups=GROUPS
-        ),
-    )
-}
 SIZES = ("n_train", "n_features", "n_labels")
 KEY = ("shape", *SIZES, "stage")
 SHARD_S, LEAST_SHARD_S = 600.0, 10.0

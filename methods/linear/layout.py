@@ -55,8 +55,8 @@ class Layout(NamedTuple):
         return int(self.indptr[-1] - len(self.cold_rows))
 
 
-def lay_out(X: sparse.csr_matrix) -> Layout:
-    """The rows of X, in one of the two ways by its numbers of rows and used columns alone."""
+def lay_out(X: sparse.csr_matrix, *, wide: bool | None = None) -> Layout:
+    """The rows of X; ``wide`` or not by the numbers of its rows and used columns alone, if None."""
     counts = np.bincount(X.indices, minlength=X.shape[1])
     used = np.flatnonzero(counts)
     columns = used[np.argsort(-counts[used], kind="stable")]
@@ -67,7 +67,9 @@ def lay_out(X: sparse.csr_matrix) -> Layout:
         (data, number[X.indices], X.indptr), shape=(X.shape[0], len(columns))
     )
     indptr = X.indptr.astype(np.int64)
-    if len(columns) <= WIDE_COLUMNS or X.shape[0] <= WIDE_ROWS:
+    if wide is None:
+        wide = len(columns) > WIDE_COLUMNS and X.shape[0] > WIDE_ROWS
+    if not wide or len(columns) <= HOT_COLUMNS:
         nothing = np.empty(0, np.uint32), np.empty(0, np.float32)
         return Layout(
             indptr, indptr[1:], renumbered.indices.view(np.uint32), data, columns, len(columns),

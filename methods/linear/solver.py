@@ -82,7 +82,10 @@ class Solution:
 
 
 class OneVsRest:
-    """The problems of all labels over one X; see :func:`solve` for the parameters."""
+    """The problems of all labels over one X; see :func:`solve` for the parameters.
+
+    ``wide`` overrules which way X is laid out (:mod:`methods.linear.layout`), for comparison.
+    """
 
     def __init__(
         self,
@@ -98,6 +101,7 @@ class OneVsRest:
         max_rounds: int = 200,
         threads: int = 1,
         memory_mb: float = 1024.0,
+        wide: bool | None = None,
     ) -> None:
         if X.shape[0] != Y.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows, Y {Y.shape[0]}")
@@ -120,6 +124,7 @@ class OneVsRest:
         self.max_rounds = max_rounds
         self.threads = max(1, threads)
         self.memory_mb = memory_mb
+        self.wide = wide
         self._layout: Layout | None = None
 
     def solve(self, labels: np.ndarray | None = None) -> Solution:
@@ -170,7 +175,7 @@ class OneVsRest:
     def layout(self) -> Layout:
         """X as the solver reads it."""
         if self._layout is None:
-            self._layout = lay_out(self.X)
+            self._layout = lay_out(self.X, wide=self.wide)
         return self._layout
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 
@@ -10,6 +11,8 @@ import pytest
 from scipy import sparse
 
 from benchmarks.speed import bounds
+from benchmarks.speed._corpus import SHAPES
+from methods.linear import layout
 from methods.linear.solver import Solution
 
 
@@ -46,3 +49,16 @@ def test_the_peak_of_a_process_is_not_that_of_its_parent():
     code = "from benchmarks.speed._memory import peak_mb; print(peak_mb())"
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
     assert 5 < float(done.stdout) < held.nbytes / 2**20
+
+
+def test_both_ways_of_the_solver_are_timed_on_the_same_labels(monkeypatch):
+    small = SHAPES["Amazon-670K"].scaled(0.002, 0.002, 0.002)
+    monkeypatch.setattr(bounds, "SHAPES", {small.name: small})
+    for name, value in {"HOT_COLUMNS": 64, "CANDIDATES": 50}.items():
+        monkeypatch.setattr(layout, name, value)
+    row = bounds.ways_row(small.name, argparse.Namespace(labels=20, threads=1))
+    assert 20 <= row["labels"] <= 30
+    assert row["rounds, candidates"] != row["rounds, all of X"]
+    assert row["times as fast"] > 0
+    tol = bounds.DiSMEC().tol
+    assert max(row["largest gap, candidates"], row["largest gap, all of X"]) <= tol

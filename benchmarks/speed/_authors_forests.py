@@ -21,9 +21,8 @@ from benchmarks.evaluation.topk import TopK
 from methods.trees.fastxml import FastXML, PfastreXML
 
 AUTHORS = "authors' C++"
-_PROGRAMS = {FastXML.name: "fastXML", PfastreXML.name: "PfastreXML"}
-_FOLDERS = {FastXML.name: "FastXML", PfastreXML.name: "PfastreXML"}
-"""Where their Makefiles leave the programs within what the authors distribute."""
+_PROGRAMS = {FastXML.name: "fastXML", PfastreXML.name: PfastreXML.name}
+"""How the names of their programs begin; each comes in a folder that is called as the method."""
 _TRAINED = re.compile(r"training time: (\S+) hr")
 _PREDICTED = re.compile(r"prediction time: (\S+) ms/point")
 
@@ -67,7 +66,7 @@ def write_splits(folder: Path, train: Split, test: Split) -> None:
 def find_program(binaries: Path, method: str, task: str) -> Path:
     """``fastXML_train`` and so on, in the folder itself or where their Makefile leaves it."""
     name = f"{_PROGRAMS[method]}_{task}"
-    places = [binaries / name, binaries / _FOLDERS[method] / name]
+    places = [binaries / name, binaries / method / name]
     for place in places:
         if place.is_file():
             return place.resolve()

@@ -56,10 +56,21 @@ def block_product(
     ``block`` is float32[columns, width], ``width`` the number of lanes up to a multiple of 8, for
     columns of X from ``first_column`` on, and no entry has another column. X is read once.
     """
+    _block_product(
+        start, stop, indices, data, block, first_column, lanes, out,
+        np.zeros(start.shape[0], np.float32),
+    )  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+def _block_product(  # type: ignore[no-untyped-def]
+    start, stop, indices, data, block, first_column, lanes, out, spare
+):
+    """``spare`` is the caller's, which keeps it while its address is written to."""
     n = start.shape[0]
     width = block.shape[1]
     tile = np.zeros((TILE, width), np.float32)
-    addresses = _addresses(out, lanes, np.zeros(n, np.float32))
+    addresses = _addresses(out, lanes, spare)
     first_at = block.ctypes.data - 4 * first_column * width
     for first in range(0, n, TILE):
         rows = min(TILE, n - first)
@@ -110,8 +121,14 @@ def pack_columns(
 
     Columns up to the width of the block are set to zero.
     """
+    zeros = np.zeros(first_column + block.shape[0], np.float32)
+    _pack_columns(vectors, lanes, first_column, block, zeros)
+
+
+@njit(nogil=True, cache=True)
+def _pack_columns(vectors, lanes, first_column, block, zeros):  # type: ignore[no-untyped-def]
+    """``zeros`` is the caller's, which keeps it while its address is read from."""
     columns, width = block.shape
-    zeros = np.zeros(first_column + columns, np.float32)
     addresses = _addresses(vectors, lanes, zeros)
     whole = columns // VECTOR * VECTOR
     for j in range(0, whole, VECTOR):
